@@ -278,6 +278,20 @@ mod tests {
     }
 
     #[test]
+    fn runs_of_pairs_end_where_points_end() {
+        let kernel = Gaussian::new(40.0).unwrap();
+        let x = arr2(&[[0.5], [-3.0]]);
+        for count in [1, RUN - 1, RUN, RUN + 1, 3 * RUN + 7] {
+            let y = Array2::from_shape_fn((count, 1), |(j, _)| j as f64 / 10.0);
+            let (gram, logs) = (kernel.gram(&x, &y).unwrap(), kernel.log_gram(&x, &y).unwrap());
+            for ((i, j), value) in gram.indexed_iter() {
+                assert_eq!(*value, kernel.value(&x.row(i), &y.row(j)).unwrap());
+                assert_eq!(logs[[i, j]], kernel.log_value(&x.row(i), &y.row(j)).unwrap().ln_abs);
+            }
+        }
+    }
+
+    #[test]
     fn logs_outlive_the_range() {
         let x = arr1(&[1e30f32]);
         let log = Softmax::new(1.0).unwrap().log_value(&x, &x).unwrap();

@@ -1,11 +1,12 @@
 //! Models against the dense solve on the same features, and against kernel ridge regression.
 
-use ndarray::{Array1, Array2, ArrayView1, arr1, arr2, s};
+use ndarray::{Array1, Array2, ArrayRef2, ArrayView1, arr1, arr2, s};
 use random_features::apply::{
     KernelRidge, Ridge, RidgeClassifier, RidgeStatistics, Smoother, Standardisation,
 };
 use random_features::extend::Facts;
 use random_features::frequency::Independent;
+use random_features::kernel::{Gaussian, Kernel};
 use random_features::linalg::Backend;
 use random_features::{Error, Map, Positive, Real, Trigonometric};
 
@@ -312,6 +313,19 @@ fn an_asymmetric_gram_matrix_is_its_symmetric_part() {
     let other = KernelRidge::fit(&(&gram + &skew), &y, 1.0).unwrap();
     assert!(distance(&other.coefficients().to_owned(), &plain.coefficients().to_owned()) < 1e-12);
     assert!((&other.intercepts() - &plain.intercepts()).iter().all(|v| v.abs() < 1e-12));
+}
+
+/// The equations of a matrix in single precision are solved in double precision: the solution is as accurate as its numbers, though
+/// the condition number is 10⁶.
+#[test]
+fn a_gram_matrix_in_single_precision_is_solved_in_double_precision() {
+    let (x, y) = (points::<f32>(200, 1, 1.0), points::<f32>(200, 2, 1.0));
+    let gram = Gaussian::new(1.0).unwrap().gram(&x, &x).unwrap();
+    let (lambda, wide) = (1e-4, |a: &ArrayRef2<f32>| a.mapv(f64::from));
+    let model = KernelRidge::fit(&gram, &y, lambda).unwrap();
+    let exact = KernelRidge::fit(&wide(&gram), &wide(&y), lambda).unwrap();
+    let error = distance(&wide(&model.coefficients()), &exact.coefficients().to_owned());
+    assert!(error <= f64::from(f32::EPSILON), "{error:e}");
 }
 
 /// Columns of any size, and columns that are constant up to rounding.
