@@ -81,18 +81,13 @@ fn definite(n: usize) -> Array2<f64> {
     g.dot(&g.t()) / n as f64 + Array2::<f64>::eye(n) * 0.5
 }
 
-fn identity(n: usize) -> Array2<f64> {
-    Array2::eye(n)
-}
-
 /// 2 on the diagonal, −1 beside it: λₖ = 2 − 2 cos(kπ/(n + 1)) for k = 1, …, n.
 fn string(n: usize) -> Array2<f64> {
-    Array2::from_shape_fn(
-        (n, n),
-        |(i, j)| {
-            if i == j { 2.0 } else { -f64::from(u8::from(i.abs_diff(j) == 1)) }
-        },
-    )
+    Array2::from_shape_fn((n, n), |(i, j)| match i.abs_diff(j) {
+        0 => 2.0,
+        1 => -1.0,
+        _ => 0.0,
+    })
 }
 
 fn parameter<T: std::fmt::Debug>(result: Result<T, Error>) -> bool {
@@ -207,7 +202,7 @@ mod checks {
     }
 
     pub fn downdates_that_are_too_large_change_nothing(backend: Backend) {
-        let first = backend.cholesky(&identity(4)).unwrap();
+        let first = backend.cholesky(&Array2::eye(4)).unwrap();
         let mut factor = first.clone();
         for (v, row) in [([0.5, 0.5, 0.5, 0.5], 3), ([0.0, 1.0, 0.0, 0.0], 1), ([3.0, 0.0, 0.0, 1.0], 0)] {
             fails_at(factor.downdate(&Array1::from_iter(v)), row);
@@ -233,7 +228,7 @@ mod checks {
             for a in [
                 &g + &g.t(),
                 rank_one.dot(&rank_one.t()),
-                identity(n),
+                Array2::eye(n),
                 Array2::zeros((n, n)),
                 Array2::ones((n, n)),
                 clustered,
@@ -297,24 +292,24 @@ mod checks {
     }
 
     pub fn the_largest_numbers_are_factorised(backend: Backend) {
-        let (max, zero, one) = (f64::MAX, 0.0, 1.0);
+        let max = f64::MAX;
         let eigen = backend.eigen(&array![[max]]).unwrap();
-        assert_eq!((eigen.values[0], eigen.vectors[[0, 0]]), (max, one));
-        let a = array![[max, zero], [zero, one]];
+        assert_eq!((eigen.values[0], eigen.vectors[[0, 0]]), (max, 1.0));
+        let a = array![[max, 0.0], [0.0, 1.0]];
         for values in [backend.singular_values(&a).unwrap(), backend.svd(&a).unwrap().values] {
             // What is small beside the largest is only as accurate as that.
-            assert!(values[0] == max && values[1] >= zero && values[1] <= one, "{values}");
+            assert!(values[0] == max && values[1] >= 0.0 && values[1] <= 1.0, "{values}");
         }
     }
 
     pub fn updates_that_overflow_change_nothing(backend: Backend) {
-        let (max, zero, one) = (f64::MAX, 0.0, 1.0);
+        let max = f64::MAX;
         let large = max.sqrt();
-        let mut factor = backend.cholesky(&array![[one, zero], [zero, max]]).unwrap();
-        factor.update(&array![large, zero]).unwrap();
-        factor.update(&array![zero, max * 0.9]).unwrap();
+        let mut factor = backend.cholesky(&array![[1.0, 0.0], [0.0, max]]).unwrap();
+        factor.update(&array![large, 0.0]).unwrap();
+        factor.update(&array![0.0, max * 0.9]).unwrap();
         let before = factor.clone();
-        let refused = factor.update(&array![zero, max * 0.9]);
+        let refused = factor.update(&array![0.0, max * 0.9]);
         assert!(matches!(refused, Err(Error::NotFinite { row: 1, .. })), "{refused:?}");
         assert_eq!(factor, before);
     }

@@ -82,6 +82,7 @@ use crate::digest::Identity;
 use crate::error::{Error, Result, check_size};
 use crate::memory::check_memory;
 use crate::numeric::slice_of;
+use crate::once::once;
 use crate::{Real, SignedLog, progress, threads};
 
 /// An exact kernel K(x, y) on ℝᵈ.
@@ -167,7 +168,8 @@ pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
         let (x, y) = (x.as_standard_layout(), y.as_standard_layout());
         let mut gradient = vec![0.0; x.len()];
         let found = self.gradient_of_slices(slice_of(&x), slice_of(&y), &mut gradient);
-        scaled(&gradient, found.ok_or(Error::Unsupported { what: "gradients of this kernel" })?)
+        let ln_scale = found.ok_or(Error::Unsupported { what: "gradients of this kernel" })?;
+        Ok(scaled(&gradient, ln_scale))
     }
 
     /// The matrix of K(xᵢ, yⱼ) for points in rows, n × l. Cost O(n l d).
@@ -177,8 +179,9 @@ pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
     /// [`Memory`](crate::Error::Memory) if the result does not fit in memory, [`Cancelled`](crate::Error::Cancelled) if a
     /// [watcher](crate::progress::watch) stops it.
     fn gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array2<T>> {
+        check_size(COLUMNS, x.ncols(), y.ncols())?;
         self.check_dim(x.ncols())?;
-        pairwise(x, y, &|x, y, logs| logs_of_pairs(self, x, y, logs), |k| T::narrow(k.value()))
+        gram_of(x, y, &|x, y, logs| logs_of_pairs(self, x, y, logs))
     }
 
     /// The matrix of ln |K(xᵢ, yⱼ)| for points in rows, n × l. Cost O(n l d).
@@ -186,8 +189,9 @@ pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
     /// # Errors
     /// The errors of [`gram`](Kernel::gram).
     fn log_gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array2<f64>> {
+        check_size(COLUMNS, x.ncols(), y.ncols())?;
         self.check_dim(x.ncols())?;
-        pairwise(x, y, &|x, y, logs| logs_of_pairs(self, x, y, logs), |k| k.ln_abs)
+        log_gram_of(x, y, &|x, y, logs| logs_of_pairs(self, x, y, logs))
     }
 }
 
@@ -200,14 +204,17 @@ pub struct Exponential {
     pub row: f64,
 }
 
-/// eˢ g, the gradient, from g and s.
-fn scaled<T: Real>(g: &[f64], ln_scale: f64) -> Result<Array1<T>> {
+/// The gradient eˢ g. Entries of g that are 0 stay 0 where s is infinite.
+fn scaled<T: Real>(g: &[f64], ln_scale: f64) -> Array1<T> {
     let entry = |v: f64| match v == 0.0 && !ln_scale.is_nan() {
         true => 0.0,
         false => SignedLog::from(v).scaled(ln_scale).value(),
     };
-    Ok(g.iter().map(|v| T::narrow(entry(*v))).collect())
+    g.iter().map(|v| T::narrow(entry(*v))).collect()
 }
+
+/// What must be as many as the columns of x.
+const COLUMNS: &str = "the number of columns of y";
 
 /// The number of pairs in a run, after which a Gram matrix may be cancelled.
 const RUN: usize = 256;
@@ -225,6 +232,26 @@ fn logs_of_pairs<T: Real, K: Kernel<T> + ?Sized>(
     logs.iter_mut().zip(y.rows()).for_each(|(log, y)| *log = kernel.log_of_slices(x, slice_of(&y)));
 }
 
+/// The matrix of K(xᵢ, yⱼ), whatever the kernel.
+#[inline(never)]
+fn gram_of<T: Real>(
+    x: &ArrayRef2<T>,
+    y: &ArrayRef2<T>,
+    logs_of_pairs: &LogsOfPairs<'_, T>,
+) -> Result<Array2<T>> {
+    pairwise(x, y, logs_of_pairs, |k| T::narrow(k.value()))
+}
+
+/// The matrix of ln |K(xᵢ, yⱼ)|, whatever the kernel.
+#[inline(never)]
+fn log_gram_of<T: Real>(
+    x: &ArrayRef2<T>,
+    y: &ArrayRef2<T>,
+    logs_of_pairs: &LogsOfPairs<'_, T>,
+) -> Result<Array2<f64>> {
+    pairwise(x, y, logs_of_pairs, |k| k.ln_abs)
+}
+
 /// The matrix of a number for each pair of points, from the logarithm of its kernel.
 fn pairwise<T: Real, A: Copy + Send>(
     x: &ArrayRef2<T>,
@@ -232,7 +259,6 @@ fn pairwise<T: Real, A: Copy + Send>(
     logs_of_pairs: &LogsOfPairs<'_, T>,
     entry: impl Fn(SignedLog) -> A + Sync,
 ) -> Result<Array2<A>> {
-    check_size("the number of columns of y", x.ncols(), y.ncols())?;
     check_memory("rows of a Gram matrix", x.nrows(), y.nrows().saturating_mul(size_of::<A>()))?;
     let (x, y) = (x.as_standard_layout(), y.as_standard_layout());
     let mut gram = Array2::from_elem((x.nrows(), y.nrows()), entry(SignedLog::from(0.0)));
@@ -248,6 +274,8 @@ fn pairwise<T: Real, A: Copy + Send>(
     });
     going.into_iter().collect::<Result<()>>().map(|()| gram)
 }
+
+once!(gram_of::<T>, log_gram_of::<T>);
 
 #[cfg(test)]
 mod tests {

@@ -17,8 +17,8 @@
 //! select none and leave the choice to programs.
 //!
 //! # Conventions
-//! Matrices have entries in `f64`. They are taken by reference, in any layout. Of a symmetric matrix only the lower triangle, with the diagonal, is
-//! read. Matrices with no entry, and NaN and infinities in what is read, are [`Error`](crate::Error)s.
+//! Arrays have entries in `f64` and are taken by reference, in any layout. Of a symmetric matrix only the lower triangle, with
+//! the diagonal, is read. Matrices with no entry, and NaN and infinities in what is read, are [`Error`](crate::Error)s.
 
 mod householder;
 mod lu;

@@ -159,6 +159,9 @@ fn kernel_ridge_names_what_overflows() {
     for error in [KernelRidge::fit(&small, &y, 0.0).unwrap_err(), spectrum.model(1e-32).unwrap_err()] {
         assert!(matches!(error, Error::NotFinite { what: "the coefficients", row: 0, .. }), "{error}");
     }
+    let (gram, wide) = (arr2(&[[1.0f32, 1.5], [1.5, 4.0]]), arr2(&[[3e38f32], [-3e38]]));
+    let error = KernelRidge::fit(&gram, &wide, 0.0).unwrap_err();
+    assert!(matches!(error, Error::NotFinite { what: "the intercepts", .. }), "{error}");
     // λ alone may be above the range of f32.
     let model = KernelRidge::fit(&small, &y, 1e39).unwrap();
     assert!(model.coefficients().iter().all(|a| (a.abs() / 1e-19 - 1.0).abs() < 1e-6));

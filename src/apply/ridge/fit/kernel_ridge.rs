@@ -1,6 +1,6 @@
 //! [`KernelRidge`]: ridge regression from a Gram matrix, exact or estimated.
 
-use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ArrayView1, ArrayView2};
+use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ArrayView1, ArrayView2, Axis};
 
 use super::normal::{LEAST_SQUARE, check_lambda};
 use super::{check_finite, is_constant};
@@ -60,10 +60,10 @@ impl<T: Real> KernelRidge<T> {
     /// # Errors
     /// [`Shape`](Error::Shape) if a size does not fit. [`Parameter`](Error::Parameter) if there are no points or targets, if the
     /// range of a target overflows, or if λ is negative or not finite. [`NotFinite`](Error::NotFinite) if a number is not finite,
-    /// or if a coefficient is out of the range of the scalar.
-    /// [`Singular`](Error::Singular), with a λ that is large enough, if K + λI is not positive definite up to rounding. This
-    /// happens for repeated points with λ = 0, or if an estimate of the kernel is indefinite. [`Cancelled`](Error::Cancelled) if
-    /// a [watcher](crate::progress::watch) stops it.
+    /// or if a coefficient or an intercept is out of the range of the scalar. [`Singular`](Error::Singular), with a λ that is
+    /// large enough, if K + λI is not positive definite up to rounding. This happens for repeated points with λ = 0, or if an
+    /// estimate of the kernel is indefinite. [`Memory`](Error::Memory) if there is no memory for the equations in `f64`.
+    /// [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
     pub fn fit<'a>(gram: &ArrayRef2<T>, targets: impl Into<Targets<'a, T>>, lambda: f64) -> Result<Self> {
         let targets = targets.into();
         Self::fit_view(gram, targets.unweighted(targets.ncols(), UNWEIGHTED)?.view(), lambda)
@@ -197,9 +197,10 @@ pub(super) fn symmetric_part<T: Real>(gram: &ArrayRef2<T>) -> Array2<f64> {
 }
 
 impl<T: Real> KernelRidge<T> {
-    /// The model with these coefficients, unless they have left the range of the scalar.
+    /// The model with these coefficients and intercepts, unless one has left the range of the scalar.
     pub(super) fn new(coefficients: Array2<T>, intercepts: Array1<T>) -> Result<Self> {
         check_finite("the coefficients", &coefficients)?;
+        check_finite("the intercepts", &intercepts.view().insert_axis(Axis(0)))?;
         Ok(KernelRidge { coefficients: coefficients.as_standard_layout().into_owned(), intercepts })
     }
 

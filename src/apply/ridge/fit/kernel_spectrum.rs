@@ -50,7 +50,7 @@ impl<T: Real> KernelRidge<T> {
     /// The regressions for all λ on the Gram matrix of the training points, n × n, and their targets, n × t or n.
     ///
     /// # Errors
-    /// The errors of [`fit`](KernelRidge::fit) that do not concern λ; [`Factorisation`](Error::Factorisation) if the
+    /// The errors of [`fit`](KernelRidge::fit) that concern neither λ nor the solution; [`Factorisation`](Error::Factorisation) if the
     /// eigendecomposition does not converge.
     pub fn spectrum<'a>(
         gram: &ArrayRef2<T>,
@@ -191,7 +191,7 @@ impl<T: Real> KernelRidgeSpectrum<T> {
     ///
     /// # Errors
     /// The errors of [`degrees_of_freedom`](KernelRidgeSpectrum::degrees_of_freedom); [`NotFinite`](Error::NotFinite) if a
-    /// coefficient is out of the range of the scalar.
+    /// coefficient or an intercept is out of the range of the scalar.
     #[inline(never)]
     pub fn model(&self, lambda: f64) -> Result<KernelRidge<T>> {
         self.check(lambda)?;

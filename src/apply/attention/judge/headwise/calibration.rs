@@ -113,7 +113,7 @@ impl HeadCalibration {
     }
 
     /// Sets the numbers m of frequencies that are compared: 16 and 64 unless stated. Budgets of operations and of an error weigh what
-    /// they cost; a budget of pairs does not. A choice refuses an empty list and 0.
+    /// they cost; a budget of pairs does not. [`compare`](HeadCalibration::compare) refuses an empty list and 0.
     #[must_use]
     pub fn with_m(self, m: &[usize]) -> Self {
         let distinct = BTreeSet::from_iter(m.iter().copied());
@@ -135,7 +135,7 @@ impl HeadCalibration {
     }
 
     /// Sets the length of sequences for which operations and pairs are counted: the mean length of the calibration sequences unless stated.
-    /// Errors, and the windows that are tried, are those of the calibration sequences.
+    /// Errors, and the windows that are tried, are those of the calibration sequences. [`compare`](HeadCalibration::compare) refuses 0.
     #[must_use]
     pub fn with_length(self, length: usize) -> Self {
         HeadCalibration { length: Some(length), ..self }
