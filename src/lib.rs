@@ -94,7 +94,7 @@
 //!   after the fork. Do not fork while this crate is at work on another thread.
 //! - Applications are Cargo features: `attention`, `regression` (with PCA), `sampling`, `metrics` and `planner` are in
 //!   `default`, as are `faer` and `rayon`. `npy`, `half`, `sparse` and `arrow` read NumPy files, half precision, sparse rows and
-//!   Arrow columns; `serde` stores; `ndarray-linalg` factorises by a LAPACK. No application changes a result of another.
+//!   Arrow columns; `serde` stores; `ndarray-linalg` factorises by a LAPACK. To enable an application changes no result of another.
 //! - What is stored (feature `serde`) is read back to the bit, from every format. In text formats, numbers that some readers
 //!   would round are strings.
 //! - Couplings, kernels, maps and functions are read from the text that they print: `"orthogonal".parse()`. A

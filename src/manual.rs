@@ -38,12 +38,15 @@
 #[cfg_attr(all(feature = "faer", feature = "serde", feature = "testing"), doc = include_str!("doc/first_hour.md"))]
 #[cfg_attr(
     not(all(feature = "faer", feature = "serde", feature = "testing")),
-    doc = "Made with the features `faer`, `serde` and `testing`."
+    doc = "To read this page: `cargo doc --features serde,testing`, with the default features."
 )]
 pub mod first_hour {}
 
 #[cfg_attr(all(feature = "faer", feature = "serde"), doc = include_str!("doc/regression.md"))]
-#[cfg_attr(not(all(feature = "faer", feature = "serde")), doc = "Made with the features `faer` and `serde`.")]
+#[cfg_attr(
+    not(all(feature = "faer", feature = "serde")),
+    doc = "To read this page: `cargo doc --features serde`, with the default features."
+)]
 pub mod regression {}
 
 #[cfg_attr(all(feature = "faer", feature = "planner"), doc = include_str!("doc/which_map.md"))]

@@ -33,7 +33,7 @@
 //! Where the loss is the error of the Gram matrix, a plan says how many times the least error of as many features it is ([`Limits`]).
 //!
 //! # What a plan does not know
-//! A plan leaves out kernels without a name, and knows nothing of points that it has not seen. [Maps of your own](Planner::with_recipe)
+//! A plan needs a [named kernel](crate::map::AnyKernel) or your own, and knows nothing of points that it has not seen. [Maps of your own](Planner::with_recipe)
 //! are in it only where they are asked for, and so are [Nyström features](Planner::with_nystroem), which are biased and fitted to the points.
 
 // A plan is made in a line, and each room imports only rooms before it: costs (what features cost), question (what is asked),

@@ -40,8 +40,9 @@ impl<T: Real> Attention<T> {
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
-    /// Features have no bias and are never negative. Begin with m = 256 of them, or 64 while a model trains with them. Where queries
-    /// and keys are large, [`shaped`](Attention::shaped) features err less. The long way to this attention is
+    /// Features have no bias and are never negative. Begin with m = 256 of them, or 64 while a model trains with them. Where
+    /// ‖q‖²/√d or ‖k‖²/√d is above 2, [`shaped`](Attention::shaped) features err less: outputs do not show it, but
+    /// [`error_report`](Attention::error_report) does. The long way to this attention is
     /// `Attention::new(Positive.softmax(Orthogonal.draw(d, m, seed)?)?)`.
     ///
     /// # Errors

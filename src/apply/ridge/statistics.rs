@@ -103,7 +103,7 @@ impl<T: Real> RidgeStatistics<T> {
     }
 
     /// Statistics from stored or received sums and their map. The regression will have an intercept, and the next update begins
-    /// after the last row.
+    /// after the last row. The standardisation is that of the sums.
     ///
     /// # Errors
     /// [`Merge`](Error::Merge) if the sums are of another map, [`Parameter`](Error::Parameter) if they have no targets,
@@ -151,7 +151,7 @@ impl<T: Real> RidgeStatistics<T> {
         self.intake.sums()
     }
 
-    /// Returns the sums and drops the map and the intercept.
+    /// Returns the sums, with their standardisation, and drops the map and the intercept.
     pub fn into_sums(self) -> GramSums<T> {
         self.intake.into_sums()
     }

@@ -101,7 +101,8 @@ impl<T: Real> SampledSoftmax<T> {
         self.sampler.sample(h, k, seed)
     }
 
-    /// The sampled softmax loss of points `h`, n × d, with the classes `targets`, from k draws for each.
+    /// The sampled softmax loss of points `h`, n × d, with the classes `targets`, from k draws for each. It is
+    /// [`SampledLoss::new`] of the draws by [`sample`](SampledSoftmax::sample) with this seed.
     ///
     /// # Errors
     /// The errors of [`SoftmaxSampler::sample`] and [`SampledLoss::new`]; [`Entry`](crate::Error::Entry) if a target was removed.

@@ -55,7 +55,8 @@ pub(crate) struct LeftOut {
 /// | >100 % | the share of pairs whose error exceeds the kernel |
 ///
 /// Where [limits](RankedRecipe::limits) are known, a line states them for the first recipe, and each sentence states the ratio of its
-/// recipe's error to each limit. Cosines and sines, which are two features of a draw, and biased features may have less than the first.
+/// recipe's error to each limit. Cosines and sines, which are two features of a draw, frequencies of a coupling and biased features may
+/// have less than the first.
 ///
 /// With the feature `serde` a plan is stored as plain data, as JSON for example.
 ///

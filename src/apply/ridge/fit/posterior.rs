@@ -204,7 +204,7 @@ impl<T: Real> RidgePosterior<T> {
         Ok(self)
     }
 
-    /// Sets landmarks, l × d: points like the training points, far from which variances return to the prior variance. About a
+    /// Sets landmarks, l × d, in original units: points like the training points, far from which variances return to the prior variance. About a
     /// hundred training points, spread over all of them, are enough.
     ///
     /// Let z be the landmarks and K the exact kernel. Values of f at z determine the share ρ(x) = k(x)ᵀ K_zz⁻¹ k(x) / K(x, x) of

@@ -177,7 +177,7 @@ fn write_error(
 }
 
 /// The chosen regression with all errors: the result of [`RidgeSearch`](super::super::RidgeSearch) and
-/// [`RidgeGrid`](super::RidgeGrid).
+/// [`RidgeGrid`](super::RidgeGrid). To store it, store [`model`](RidgeFit::model).
 #[derive(Clone, Debug)]
 pub struct RidgeFit<T: Real> {
     trials: Vec<RidgeTrial>,
