@@ -40,8 +40,9 @@ use crate::once::once;
 /// | `shaped` | shaped by the tokens | where ‖q‖²/√d or ‖k‖²/√d is above 2; it is √d for standard normal tokens |
 /// | [`new`](Attention::new), [`signed`](Attention::signed) | your map | for everything else |
 ///
-/// Begin with 256 features at d = 64, or 64 while a model trains with them. Outputs do not
-/// tell when that is too few: [`error_report`](Attention::error_report) says for a sample of your tokens what error to expect, and [`choose`](Attention::choose) whether exact attention is cheaper.
+/// Begin with 256 features at d = 64, or 64 while a model trains with them. Outputs do not tell when that is too few:
+/// [`error_report`](Attention::error_report) says for a sample of your tokens what error to expect, and
+/// [`choose`](Attention::choose) whether exact attention is cheaper.
 /// [`state`](Attention::state) decodes token by token. [`causal_backward`](Attention::causal_backward) gives gradients, and
 /// [`causal_recorded`](Attention::causal_recorded) gives outputs and a tape that makes them cheaper.
 ///

@@ -204,8 +204,8 @@ impl<T: Real> RidgePosterior<T> {
         Ok(self)
     }
 
-    /// Sets landmarks, l × d, in original units: points like the training points, far from which variances return to the prior variance. About a
-    /// hundred training points, spread over all of them, are enough.
+    /// Sets landmarks, l × d, in original units: points like the training points, far from which variances return to the prior
+    /// variance. About a hundred training points, spread over all of them, are enough.
     ///
     /// Let z be the landmarks and K the exact kernel. Values of f at z determine the share ρ(x) = k(x)ᵀ K_zz⁻¹ k(x) / K(x, x) of
     /// its variance at x. The variance becomes ρ v(x) + (1 − ρ) (σ_f² K(x, x) + Var b); the mean does not change. At a landmark

@@ -204,8 +204,8 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
         }
     }
 
-    /// Sets the lengthscales to try, for standardised inputs: numbers, or vectors with a number for each dimension. [`fit`](RidgeSearch::fit)
-    /// refuses an empty list, numbers that are not positive with squares in range, and vectors of another length.
+    /// Sets the lengthscales to try, for standardised inputs: numbers, or vectors with a number for each dimension.
+    /// [`fit`](RidgeSearch::fit) refuses an empty list, numbers that are not positive with squares in range, and vectors of another length.
     #[must_use]
     pub fn with_lengthscales<L: Into<Lengthscale>>(
         mut self,
@@ -216,7 +216,8 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
     }
 
     /// Sets the λ to try. For each map, only λ above the rounding error of its sums are tried, where the [default
-    /// grid](super::super::RidgeSpectrum::lambdas) ends. [`fit`](RidgeSearch::fit) refuses an empty list, and numbers that are negative or not finite.
+    /// grid](super::super::RidgeSpectrum::lambdas) ends. [`fit`](RidgeSearch::fit) refuses an empty list, and numbers that
+    /// are negative or not finite.
     #[must_use]
     pub fn with_lambdas(mut self, lambdas: impl IntoIterator<Item = f64>) -> Self {
         self.lambdas = Some(lambdas.into_iter().collect());
