@@ -302,6 +302,19 @@ pub(crate) fn check_size(what: &'static str, expected: usize, found: usize) -> R
     if expected == found { Ok(()) } else { Err(Error::Shape { what, expected, found }) }
 }
 
+/// Why sums of two maps do not merge.
+pub(crate) const MAPS_DIFFER: &str = "their maps differ: draw both from one recipe by one seed";
+
+/// Why sums of points that were standardised in two ways do not merge.
+pub(crate) const STANDARDISATIONS_DIFFER: &str =
+    "their standardisations differ: take one for all, of the merged statistics of their points";
+
+/// Rejects a merge of what differs, with the first reason that is true.
+pub(crate) fn check_alike<const N: usize>(reasons: [(bool, &'static str); N]) -> Result<()> {
+    let found = reasons.into_iter().find(|(differ, _)| *differ);
+    found.map_or(Ok(()), |(_, reason)| Err(Error::Merge { reason }))
+}
+
 /// Checks that a count is at least one.
 pub(crate) fn check_positive(name: &'static str, value: usize) -> Result<()> {
     if value > 0 { Ok(()) } else { Err(Error::Parameter { name, value: 0.0, domain: "at least 1" }) }

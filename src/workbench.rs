@@ -43,6 +43,45 @@ pub mod search {
     }
 }
 
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+pub mod factors {
+    //! Factorisations of matrices by a backend.
+    use ndarray::{Array1, ArrayRef2};
+
+    use crate::Result;
+    use crate::linalg::{Backend, Cholesky, Eigen, Svd};
+
+    /// The factorisations of a backend, which are methods of the crate alone.
+    pub trait Factorise {
+        /// The Cholesky factor of a symmetric positive definite matrix.
+        fn cholesky(self, a: &ArrayRef2<f64>) -> Result<Cholesky>;
+        /// The eigenvalues, ascending, and eigenvectors of a symmetric matrix.
+        fn eigen(self, a: &ArrayRef2<f64>) -> Result<Eigen>;
+        /// The thin singular value decomposition.
+        fn svd(self, a: &ArrayRef2<f64>) -> Result<Svd>;
+        /// The singular values, descending.
+        fn singular_values(self, a: &ArrayRef2<f64>) -> Result<Array1<f64>>;
+    }
+
+    impl Factorise for Backend {
+        fn cholesky(self, a: &ArrayRef2<f64>) -> Result<Cholesky> {
+            Backend::cholesky(self, a)
+        }
+
+        fn eigen(self, a: &ArrayRef2<f64>) -> Result<Eigen> {
+            Backend::eigen(self, a)
+        }
+
+        fn svd(self, a: &ArrayRef2<f64>) -> Result<Svd> {
+            Backend::svd(self, a)
+        }
+
+        fn singular_values(self, a: &ArrayRef2<f64>) -> Result<Array1<f64>> {
+            Backend::singular_values(self, a)
+        }
+    }
+}
+
 /// λ, and the estimates of ridge leverage scores of the rows of x by which `Nystroem::leverage` draws m landmarks.
 ///
 /// # Errors

@@ -4,6 +4,7 @@
 use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ShapeBuilder, array, s};
 use random_features::Error;
 use random_features::linalg::Backend;
+use random_features::workbench::factors::Factorise;
 
 const SIZES: [usize; 9] = [1, 2, 3, 5, 17, 64, 65, 130, 200];
 const SHAPES: [(usize, usize); 10] =
@@ -25,16 +26,12 @@ everywhere!(
     cholesky_reconstructs,
     large_matrices_are_factored_in_parts,
     solutions_have_small_residuals,
-    updates_are_refactorisations,
-    downdates_undo_updates,
-    downdates_that_are_too_large_change_nothing,
     eigenvectors_diagonalise,
     known_eigenvalues,
     singular_vectors_reconstruct,
     known_singular_values,
     units_do_not_matter,
     the_largest_numbers_are_factorised,
-    updates_that_overflow_change_nothing,
     signs_are_fixed,
     layouts_give_the_same_bits,
     only_the_lower_triangle_is_read,
@@ -165,61 +162,6 @@ mod checks {
         }
     }
 
-    pub fn updates_are_refactorisations(backend: Backend) {
-        for n in SIZES {
-            let a = definite(n);
-            let mut factor = backend.cholesky(&a).unwrap();
-            let v = matrix(n, 3, 5);
-            for v in v.columns() {
-                factor.update(&v).unwrap();
-            }
-            let grown = &a + &v.dot(&v.t());
-            let again = backend.cholesky(&grown).unwrap();
-            close(&factor.lower(), &again.lower(), tolerance(n, 100.0));
-            let l = factor.lower();
-            close(&l.dot(&l.t()), &grown, tolerance(n, 16.0));
-        }
-    }
-
-    pub fn downdates_undo_updates(backend: Backend) {
-        for n in SIZES {
-            let a = definite(n);
-            let first = backend.cholesky(&a).unwrap();
-            let mut factor = first.clone();
-            let v = matrix(n, 1, 6);
-            let v = v.column(0);
-            factor.update(&v).unwrap();
-            factor.downdate(&v).unwrap();
-            close(&factor.lower(), &first.lower(), tolerance(n, 200.0));
-            // Half of what may be taken away: vᵀA⁻¹v = ½.
-            let u = factor.solve_vector(&v).unwrap();
-            let v = &v * (0.5 / v.dot(&u)).sqrt();
-            factor.downdate(&v).unwrap();
-            let (l, v) = (factor.lower(), column(&v));
-            close(&l.dot(&l.t()), &(&a - v.dot(&v.t())), tolerance(n, 64.0));
-            assert!(l.diag().iter().all(|&entry| entry > 0.0));
-        }
-    }
-
-    pub fn downdates_that_are_too_large_change_nothing(backend: Backend) {
-        let first = backend.cholesky(&Array2::eye(4)).unwrap();
-        let mut factor = first.clone();
-        for (v, row) in [([0.5, 0.5, 0.5, 0.5], 3), ([0.0, 1.0, 0.0, 0.0], 1), ([3.0, 0.0, 0.0, 1.0], 0)] {
-            fails_at(factor.downdate(&Array1::from_iter(v)), row);
-            assert_eq!(factor, first);
-        }
-        assert!(shape(factor.downdate(&Array1::zeros(3))));
-        assert!(shape(factor.update(&Array1::zeros(5))));
-        let mut v = Array1::zeros(4);
-        for wrong in [f64::NAN, f64::INFINITY] {
-            v[2] = wrong;
-            let expected = Error::NotFinite { what: "v", row: 2, column: None };
-            assert_eq!(factor.downdate(&v), Err(expected.clone()));
-            assert_eq!(factor.update(&v), Err(expected));
-        }
-        assert_eq!(factor, first);
-    }
-
     pub fn eigenvectors_diagonalise(backend: Backend) {
         for n in SIZES {
             let g = matrix(n, n, n as u32);
@@ -300,18 +242,6 @@ mod checks {
             // What is small beside the largest is only as accurate as that.
             assert!(values[0] == max && values[1] >= 0.0 && values[1] <= 1.0, "{values}");
         }
-    }
-
-    pub fn updates_that_overflow_change_nothing(backend: Backend) {
-        let max = f64::MAX;
-        let large = max.sqrt();
-        let mut factor = backend.cholesky(&array![[1.0, 0.0], [0.0, max]]).unwrap();
-        factor.update(&array![large, 0.0]).unwrap();
-        factor.update(&array![0.0, max * 0.9]).unwrap();
-        let before = factor.clone();
-        let refused = factor.update(&array![0.0, max * 0.9]);
-        assert!(matches!(refused, Err(Error::NotFinite { row: 1, .. })), "{refused:?}");
-        assert_eq!(factor, before);
     }
 
     /// Entries whose squares overflow or vanish.

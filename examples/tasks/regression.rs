@@ -23,5 +23,5 @@ fn main() -> Result<()> {
 }
 
 // Output:
-// ℓ = 1.5600, D = 256, λ = 1.054e-5: leave-one-out error 1.112232e-2, 99.25 % explained
+// ℓ = 1.5600, D = 256, λ = 1.054e-5: leave-one-out MSE 1.112232e-2, 99.25 % explained
 // root mean square error 0.138

@@ -66,7 +66,7 @@ impl Problem {
     fn new(data: &str, scale: f64, features: usize) -> std::result::Result<Self, String> {
         let x = points(data)?;
         let of = |x: Array2<f64>| -> Result<Self> {
-            let lengthscale = scale * lengthscale::median(&x, MOST, 1)?;
+            let lengthscale = scale * lengthscale::median_of_subsample(&x, MOST, 1)?;
             let kernel = Gaussian::new(lengthscale)?;
             Ok(Problem { gram: kernel.gram(&x, &x)?, x, lengthscale, kernel, features })
         };

@@ -36,5 +36,5 @@ pub fn scaled(
 fn median(points: &Points, seed: u64) -> Result<f64, String> {
     let all = |keys: &Array2<f64>| concatenate(Axis(0), &[points.x.view(), keys.view()]);
     let all = points.keys.as_ref().map_or_else(|| Ok(points.x.clone()), all).map_err(|e| e.to_string())?;
-    lengthscale::median(&all, SUBSAMPLE, seed).map_err(|error| error.to_string())
+    lengthscale::median_of_subsample(&all, SUBSAMPLE, seed).map_err(|error| error.to_string())
 }

@@ -14,6 +14,7 @@ use random_features::kernel::Gaussian;
 use random_features::linalg::Backend;
 use random_features::map::Nystroem;
 use random_features::theory::gerf::GerfSign;
+use random_features::workbench::factors::Factorise;
 use random_features::workbench::{Method, Projection, Scratch, project as project_tile};
 use random_features::{Gerf, Hyperbolic, Map, Poisson, Positive, Real, Side, Trigonometric, rng};
 use rayon::prelude::*;

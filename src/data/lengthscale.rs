@@ -19,11 +19,11 @@ use crate::once::once;
 use crate::progress;
 use crate::threads;
 
-/// The median heuristic: ℓ is the median of the distances ‖xᵢ − xⱼ‖ over all pairs i < j among k = min(n, `subsample`, 8192)
-/// rows of `points`, n × d.
+/// The median heuristic: ℓ is the median of the distances ‖xᵢ − xⱼ‖ over the pairs i < j of the rows of `points`, n × d. Of more
+/// than 1000 rows, 1000 are drawn without replacement, the same ones in every call.
 ///
-/// Rows are drawn without replacement; if k = n, all are used and the seed is not. With 1000 normal points the standard deviation
-/// of the result is 2.5 % in one dimension and 0.6 % in ten. For an even number of distances the two middle ones are averaged.
+/// With 1000 normal points the standard deviation of the result is 2.5 % in one dimension and 0.6 % in ten. For an even number of
+/// distances the two middle ones are averaged.
 ///
 /// **The factor √2.** The result is ℓ in exp(−‖x−y‖²/(2ℓ²)), so that the kernel at the median distance is e^{−1/2}. In the
 /// other common convention, exp(−‖x−y‖²/σ²) with the median as σ, the kernel at the median distance is e^{−1}; divide
@@ -32,26 +32,45 @@ use crate::threads;
 /// If the median is 0 because many points coincide, the median of the non-zero distances is returned. Distances below
 /// about 1e-162 count as 0, since their squares underflow.
 ///
-/// Cost O(nd + k²d) time and O(k²) memory: the distances of the 34 million pairs of 8192 points take 268 MB.
+/// It costs O(nd + k²d) time and O(k²) memory for k = min(n, 1000): 4 MB.
 ///
 /// ```
 /// use random_features::ndarray::arr2;
 /// use random_features::{data::lengthscale, kernel::Gaussian};
 /// let points = arr2(&[[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]);
 /// // The distances are 1, √18 and 5.
-/// let ell = lengthscale::median(&points, 1000, 1)?;
+/// let ell = lengthscale::median(&points)?;
 /// assert_eq!(ell, 18f64.sqrt());
 /// let kernel = Gaussian::new(ell)?;
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
 /// # Errors
-/// [`Parameter`](Error::Parameter) if there are fewer than 2 points or `subsample` is below 2, if the chosen
-/// points are all equal, or if ℓ² or 1/ℓ² would overflow; [`NotFinite`](Error::NotFinite) with the first row
-/// of all `points` that is not finite.
+/// [`Parameter`](Error::Parameter) if there are fewer than 2 points, if the chosen points are all equal, or if ℓ² or 1/ℓ² would
+/// overflow; [`NotFinite`](Error::NotFinite) with the first row of all `points` that is not finite.
 #[doc(alias = "median heuristic")]
+pub fn median<T: Real>(points: &ArrayRef2<T>) -> Result<f64> {
+    median_of_subsample(points, SUBSAMPLE, 0)
+}
+
+/// The [`median`] of the distances between k = min(n, `subsample`, 8192) rows of `points`, n × d, drawn without replacement by `seed`.
+///
+/// If k = n, all rows are used and the seed is not. It costs O(nd + k²d) time and O(k²) memory: the distances of the 34 million
+/// pairs of 8192 points take 268 MB.
+///
+/// ```
+/// use random_features::data::lengthscale;
+/// use random_features::ndarray::Array2;
+/// let points = Array2::from_shape_fn((3000, 2), |(i, k)| ((i * (k + 2)) as f64).sin());
+/// let ell = lengthscale::median_of_subsample(&points, 500, 7)?;
+/// assert!((ell / lengthscale::median(&points)? - 1.0).abs() < 0.1);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # Errors
+/// The errors of [`median`]; [`Parameter`](Error::Parameter) if `subsample` is below 2.
 #[inline(never)]
-pub fn median<T: Real>(points: &ArrayRef2<T>, subsample: usize, seed: u64) -> Result<f64> {
+pub fn median_of_subsample<T: Real>(points: &ArrayRef2<T>, subsample: usize, seed: u64) -> Result<f64> {
     check_pairs("the number of points", points.nrows())?;
     check_pairs("the size of the subsample", subsample)?;
     check_finite("the points", points)?;
@@ -137,6 +156,9 @@ fn median_of_most(mut numbers: Vec<f64>, median: impl Fn(&mut [f64]) -> Option<f
     median(&mut numbers)
 }
 
+/// The number of points whose pairs are taken unless the caller says otherwise.
+const SUBSAMPLE: usize = 1000;
+
 /// The largest number of points whose pairs are all taken.
 const MOST: usize = 8192;
 
@@ -203,4 +225,4 @@ fn mean([a, b]: [f64; 2]) -> f64 {
     if a == b { a } else { 0.5 * a + 0.5 * b }
 }
 
-once!(median::<T>);
+once!(median_of_subsample::<T>);

@@ -10,18 +10,18 @@ use crate::threads;
 
 /// The library that factorises matrices. Results of all backends have the same form and agree to rounding.
 ///
-/// # Example
 /// ```
+/// use random_features::apply::RidgeStatistics;
 /// use random_features::linalg::Backend;
 /// use random_features::ndarray::array;
+/// use random_features::prelude::*;
 ///
-/// let a = array![[2.0, 1.0], [1.0, 2.0]];
+/// let map = Map::for_kernel(Gaussian::new(1.0)?, 1, 16, 7)?;
+/// let mut statistics = RidgeStatistics::new(map, 1)?;
+/// statistics.update(&array![[0.0], [1.0], [2.0]], &array![1.0, 2.0, 0.0])?;
 /// for backend in Backend::ALL {
-///     let eigen = backend.eigen(&a)?;
-///     assert!(
-///         (eigen.values[0] - 1.0f64).abs() < 1e-15
-///             && (eigen.values[1] - 3.0).abs() < 1e-15
-///     );
+///     let model = statistics.solve_with(*backend, 1e-3)?;
+///     assert!((model.predict(&array![[1.0]])?[[0, 0]] - 2.0).abs() < 0.1);
 /// }
 /// # Ok::<(), random_features::Error>(())
 /// ```
@@ -73,7 +73,7 @@ impl Backend {
     /// [`NotFinite`](Error::NotFinite) if it holds NaN or an infinity, [`Factorisation`](Error::Factorisation) with the
     /// first row whose pivot is not above 0 if it is not positive definite up to rounding;
     /// [`Memory`](Error::Memory) if there is no memory for a copy of it.
-    pub fn cholesky(self, a: &ArrayRef2<f64>) -> Result<Cholesky> {
+    pub(crate) fn cholesky(self, a: &ArrayRef2<f64>) -> Result<Cholesky> {
         let upper = by!(self, cholesky: upper(a, 1)?);
         upper.map(Cholesky::new).map_err(super::cholesky::not_positive_definite)
     }
@@ -95,7 +95,7 @@ impl Backend {
     /// [`NotFinite`](Error::NotFinite) if it holds NaN or an infinity, [`Factorisation`](Error::Factorisation) if the
     /// backend's iteration does not converge;
     /// [`Memory`](Error::Memory) if there is no memory for copies of it and factors.
-    pub fn eigen(self, a: &ArrayRef2<f64>) -> Result<Eigen> {
+    pub(crate) fn eigen(self, a: &ArrayRef2<f64>) -> Result<Eigen> {
         let (a, unit) = in_units(upper(a, COPIES)?);
         let eigen = by!(self, eigen: a).ok_or_else(|| no_convergence("the eigendecomposition"))?;
         Ok(eigen.finish(unit))
@@ -107,17 +107,17 @@ impl Backend {
     /// [`Parameter`](Error::Parameter) if the matrix is empty, [`NotFinite`](Error::NotFinite) if it holds NaN or an
     /// infinity, [`Factorisation`](Error::Factorisation) if the backend's iteration does not converge;
     /// [`Memory`](Error::Memory) if there is no memory for copies of it and factors.
-    pub fn svd(self, a: &ArrayRef2<f64>) -> Result<Svd> {
+    pub(crate) fn svd(self, a: &ArrayRef2<f64>) -> Result<Svd> {
         let (a, unit) = in_units(rectangular(a)?);
         let svd = by!(self, thin_svd: a).ok_or_else(|| no_convergence("the singular value decomposition"))?;
         Ok(svd.finish(unit))
     }
 
-    /// The min(m, n) singular values of an m × n matrix, descending, at a lower cost than [`svd`](Backend::svd).
+    /// The min(m, n) singular values of an m × n matrix, descending, at a lower cost than `svd`.
     ///
     /// # Errors
-    /// As [`svd`](Backend::svd).
-    pub fn singular_values(self, a: &ArrayRef2<f64>) -> Result<Array1<f64>> {
+    /// As `svd`.
+    pub(crate) fn singular_values(self, a: &ArrayRef2<f64>) -> Result<Array1<f64>> {
         let (a, unit) = in_units(rectangular(a)?);
         let values = by!(self, singular_values: a);
         Ok(values.ok_or_else(|| no_convergence("the singular value decomposition"))? * unit)

@@ -1,7 +1,6 @@
-//! Dense linear algebra of real symmetric matrices, for ridge regression and principal components.
+//! The library that factorises matrices in `f64` for ridge regression, principal components and shaped features: [`Backend`].
 //!
-//! A [`Backend`] computes factorisations. Cholesky factors solve and take rank-one updates by the same code for every backend, and
-//! eigenvectors and singular vectors have the same signs.
+//! Factors are solved by the same code for every backend, and eigenvectors and singular vectors have the same signs.
 //!
 //! # Backends
 //! | value | cargo feature | what it is |
@@ -15,10 +14,6 @@
 //! The feature `ndarray-linalg` alone links no LAPACK. A program selects exactly one of `openblas-system`,
 //! `openblas-static`, `intel-mkl-system`, `intel-mkl-static`, `netlib-system` and `netlib-static`; a library should
 //! select none and leave the choice to programs.
-//!
-//! # Conventions
-//! Arrays have entries in `f64` and are taken by reference, in any layout. Of a symmetric matrix only the lower triangle, with
-//! the diagonal, is read. Matrices with no entry, and NaN and infinities in what is read, are [`Error`](crate::Error)s.
 
 mod householder;
 mod lu;

@@ -2,23 +2,10 @@
 
 use ndarray::{Array1, Array2, ArrayView1};
 
-/// The eigendecomposition A = V diag(λ) Vᵀ of a symmetric n × n matrix: [`Backend::eigen`](super::Backend::eigen).
+/// The eigendecomposition A = V diag(λ) Vᵀ of a symmetric n × n matrix.
 ///
 /// The sign of a vector is such that the first of its large entries, those within a tenth of the largest in size, is
 /// positive. Where eigenvalues differ by a few ε‖A‖ or less, only the space that their vectors span is determined.
-///
-/// # Example
-/// ```
-/// use random_features::ndarray::array;
-/// use random_features::linalg::Backend;
-///
-/// let eigen = Backend::default().eigen(&array![[0.0, 2.0], [2.0, 3.0f64]])?;
-/// let error = eigen.values - array![-1.0, 4.0];
-/// assert!(error.iter().all(|error| error.abs() < 1e-14));
-/// let error = eigen.vectors.column(1).to_owned() - array![1.0, 2.0] / 5f64.sqrt();
-/// assert!(error.iter().all(|error| error.abs() < 1e-14));
-/// # Ok::<(), random_features::Error>(())
-/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Eigen {
@@ -28,23 +15,10 @@ pub struct Eigen {
     pub vectors: Array2<f64>,
 }
 
-/// The thin singular value decomposition A = U diag(σ) Vᵀ of an m × n matrix, with r = min(m, n):
-/// [`Backend::svd`](super::Backend::svd).
+/// The thin singular value decomposition A = U diag(σ) Vᵀ of an m × n matrix, with r = min(m, n).
 ///
 /// The signs of the pairs of vectors are such that in each column of V the first of the large entries, those within a
 /// tenth of the largest in size, is positive.
-///
-/// # Example
-/// ```
-/// use random_features::ndarray::{Array2, array};
-/// use random_features::linalg::Backend;
-///
-/// let a = array![[3.0, 0.0], [4.0, 5.0], [0.0, 0.0f64]];
-/// let svd = Backend::default().svd(&a)?;
-/// let error = (svd.left * &svd.values).dot(&svd.right.t()) - a;
-/// assert!(error.iter().all(|error| error.abs() < 1e-14));
-/// # Ok::<(), random_features::Error>(())
-/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Svd {

@@ -7,7 +7,7 @@ use ndarray::ArrayRef2;
 use super::{Prepared, WeightedSums};
 use crate::Real;
 use crate::engine::{Form, Program};
-use crate::error::{Error, Result};
+use crate::error::{Error, MAPS_DIFFER, Result, check_alike};
 use crate::map::{Identity, Map};
 use crate::once::once;
 use crate::rows::RowRanges;
@@ -104,14 +104,11 @@ impl<T: Real> KernelSums<T> {
     /// unchanged then.
     #[inline(never)]
     pub fn merge(&mut self, other: &Self) -> Result<()> {
-        let differ = [
-            (self.map != other.map, "their maps differ"),
+        check_alike([
+            (self.map != other.map, MAPS_DIFFER),
             (self.targets() != other.targets(), "their numbers of targets differ"),
             (self.sums.features() != other.sums.features(), "their numbers of features differ"),
-        ];
-        if let Some((_, reason)) = differ.into_iter().find(|(differ, _)| *differ) {
-            return Err(Error::Merge { reason });
-        }
+        ])?;
         self.rows.check_apart(&other.rows)?;
         self.totals = self.totals_with(other.totals.iter().copied())?;
         self.sums.merge(&other.sums);
@@ -121,14 +118,11 @@ impl<T: Real> KernelSums<T> {
 
     /// Rejects sums that were taken with another map.
     pub(crate) fn check_map(&self, map: &Map<T>) -> Result<()> {
-        let reason = if self.map != map.identity() {
-            "the sums were taken with another map"
-        } else if self.sums.features() != map.feature_dim() {
-            "the sums are of another number of features than the map's"
-        } else {
-            return Ok(());
-        };
-        Err(Error::Merge { reason })
+        let features = self.sums.features() != map.feature_dim();
+        check_alike([
+            (self.map != map.identity(), "the sums were taken with another map"),
+            (features, "the sums are of another number of features than the map's"),
+        ])
     }
 
     /// Adds the sums over points with these targets, which are the rows `rows` of the data set.

@@ -5,6 +5,9 @@ use std::ops::Range;
 
 use crate::error::{Error, Result};
 
+/// Why a row cannot be added again.
+const COUNTED: &str = "is counted already: `with_first_row` numbers the rows of a part";
+
 /// Rows of a data set by number: ascending ranges with gaps between them. An edit costs O(log k) for k ranges, wherever it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -122,7 +125,7 @@ impl RowRanges {
         }
         let at = self.at_or_before(rows.start).filter(|own| own.end > rows.start).map(|_| rows.start);
         match at.or_else(|| self.ends.range(rows.clone()).next().map(|(start, _)| *start)) {
-            Some(row) => Err(Error::Row { row, reason: "is counted already" }),
+            Some(row) => Err(Error::Row { row, reason: COUNTED }),
             None => Ok(()),
         }
     }
@@ -194,7 +197,7 @@ mod tests {
         let rows = with(&RowRanges::from(5..8), 0..3).unwrap();
         assert_eq!(rows.ranges(), [0..3, 5..8]);
         assert_eq!(with(&rows, 3..5).unwrap().ranges(), [Range { start: 0, end: 8 }]);
-        assert_eq!(with(&rows, 2..4).unwrap_err(), Error::Row { row: 2, reason: "is counted already" });
+        assert_eq!(with(&rows, 2..4).unwrap_err(), Error::Row { row: 2, reason: COUNTED });
         let without = |out: Range<u64>| {
             let mut rest = rows.clone();
             rest.check_held(&out).map(|()| rest.remove(&out)).map(|()| rest.ranges().to_vec())
@@ -229,10 +232,10 @@ mod tests {
             for row in &numbers {
                 assert_eq!(rows.next(*row, 1), Ok(*row..row + 1));
                 rows.insert(*row..row + 1);
-                assert_eq!(rows.next(*row, 1), Err(Error::Row { row: *row, reason: "is counted already" }));
+                assert_eq!(rows.next(*row, 1), Err(Error::Row { row: *row, reason: COUNTED }));
             }
             assert_eq!(rows.ranges(), expected);
-            assert_eq!(rows.next(297, 9), Err(Error::Row { row: 298, reason: "is counted already" }));
+            assert_eq!(rows.next(297, 9), Err(Error::Row { row: 298, reason: COUNTED }));
             numbers.iter().for_each(|row| rows.remove(&(*row..row + 1)));
             assert!(rows.ranges().is_empty());
         }

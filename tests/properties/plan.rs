@@ -443,12 +443,12 @@ fn medians_of_all_pairs() {
     for (n, d) in [(2, 1), (3, 2), (4, 2), (5, 1), (40, 3), (41, 7)] {
         let x = points::<f64>(n, d, 2.0);
         let expected = brute_median(&x);
-        let ell = lengthscale::median(&x, n, 1).unwrap();
+        let ell = lengthscale::median_of_subsample(&x, n, 1).unwrap();
         assert!(close(ell, expected, 1e-15), "{ell} {expected}");
         let columns = x.t().as_standard_layout().reversed_axes().to_owned();
-        assert_eq!(lengthscale::median(&columns, usize::MAX, 2).unwrap(), ell);
+        assert_eq!(lengthscale::median_of_subsample(&columns, usize::MAX, 2).unwrap(), ell);
         let single = x.mapv(|v| v as f32);
-        let ell = lengthscale::median(&single, n, 1).unwrap();
+        let ell = lengthscale::median_of_subsample(&single, n, 1).unwrap();
         assert!(close(ell, brute_median(&single), 1e-15));
         assert!(Gaussian::new(ell).is_ok());
     }
@@ -470,7 +470,7 @@ fn subsamples_are_uniform() {
     let mut rng = rng(4);
     let mut drawn = vec![0.0; 10];
     for _ in 0..10_000 {
-        let ell = lengthscale::median(&x, 2, rng.next_u64()).unwrap();
+        let ell = lengthscale::median_of_subsample(&x, 2, rng.next_u64()).unwrap();
         let pair = distances(&x).iter().position(|d| *d == ell).unwrap();
         drawn[pair] += 1.0;
     }
@@ -484,15 +484,15 @@ fn subsamples_are_uniform() {
 #[test]
 fn subsamples_come_close() {
     let x = points::<f64>(5000, 10, 1.0);
-    let all = lengthscale::median(&x, 2000, 1).unwrap();
-    let some = lengthscale::median(&x, 500, 2).unwrap();
+    let all = lengthscale::median_of_subsample(&x, 2000, 1).unwrap();
+    let some = lengthscale::median_of_subsample(&x, 500, 2).unwrap();
     assert!(some != all && (some / all - 1.0).abs() < 0.03, "{some} {all}");
-    assert_eq!(lengthscale::median(&x, 500, 2).unwrap(), some);
+    assert_eq!(lengthscale::median_of_subsample(&x, 500, 2).unwrap(), some);
 }
 
 #[test]
 fn medians_of_degenerate_points() {
-    let median = |x: &Array2<f64>| lengthscale::median(x, 1000, 1);
+    let median = lengthscale::median::<f64>;
     // Six of ten distances are 0: of the others, all 2.
     assert_eq!(median(&arr2(&[[1.0], [1.0], [1.0], [1.0], [3.0]])), Ok(2.0));
     for constant in [0.0, 0.1, 1e150] {
@@ -505,11 +505,11 @@ fn medians_of_degenerate_points() {
     ));
     assert!(matches!(median(&Array2::zeros((0, 2))), Err(Error::Parameter { .. })));
     assert!(matches!(median(&Array2::zeros((3, 0))), Err(Error::Parameter { .. })));
-    assert!(lengthscale::median(&points::<f64>(4, 2, 1.0), 1, 1).is_err());
+    assert!(lengthscale::median_of_subsample(&points::<f64>(4, 2, 1.0), 1, 1).is_err());
     let mut x = points::<f64>(6, 2, 1.0);
     x[[4, 0]] = f64::NAN;
     assert_eq!(
-        lengthscale::median(&x, 2, 1),
+        lengthscale::median_of_subsample(&x, 2, 1),
         Err(Error::NotFinite { what: "the points", row: 4, column: Some(0) })
     );
     for size in [1e160, 1e-160] {

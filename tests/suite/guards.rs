@@ -517,10 +517,10 @@ fn a_shape_counts_any_number_of_features() {
 fn a_repeated_row_is_looked_at_once() {
     let row = arr2(&[[1.0, f64::NAN]]);
     let many = row.broadcast((1 << 40, 2)).unwrap();
-    assert!(matches!(lengthscale::median(&many, 9, 1), Err(Error::NotFinite { row: 0, .. })));
+    assert!(matches!(lengthscale::median_of_subsample(&many, 9, 1), Err(Error::NotFinite { row: 0, .. })));
     let row = arr2(&[[1.0, 2.0]]);
     let many = row.broadcast((1 << 40, 2)).unwrap();
-    let median = lengthscale::median(&many, 9, 1);
+    let median = lengthscale::median_of_subsample(&many, 9, 1);
     assert!(matches!(median, Err(Error::Parameter { name: "the median distance", .. })), "{median:?}");
     let many = row.broadcast((1 << 45, 2)).unwrap();
     assert!(matches!(Clustering::of(&many, 2, 1), Err(Error::Memory { .. })));

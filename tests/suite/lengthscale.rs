@@ -12,18 +12,19 @@ use crate::common::{frequencies, points};
 #[test]
 fn medians_take_so_many_points_and_no_more() {
     let x = points::<f64>(12_000, 1, 1.0);
-    let median = |most: usize| lengthscale::median(&x, most, 3).unwrap();
+    let median = |most: usize| lengthscale::median_of_subsample(&x, most, 3).unwrap();
     assert_eq!(median(usize::MAX), median(8192));
     assert_ne!(median(8192), median(8191));
+    assert_eq!(lengthscale::median(&x), lengthscale::median_of_subsample(&x, 1000, 0));
     let few = points::<f64>(300, 2, 1.0);
-    let all = lengthscale::median(&few, 300, 1).unwrap();
-    assert_eq!(lengthscale::median(&few, usize::MAX, 2).unwrap(), all);
+    let all = lengthscale::median_of_subsample(&few, 300, 1).unwrap();
+    assert_eq!(lengthscale::median_of_subsample(&few, usize::MAX, 2).unwrap(), all);
 }
 
 #[test]
 fn sentences_name_what_does_not_fit() {
     let equal = Array2::from_elem((4, 2), 3.0);
-    let median = lengthscale::median(&equal, 10, 1).unwrap_err().to_string();
+    let median = lengthscale::median_of_subsample(&equal, 10, 1).unwrap_err().to_string();
     assert_eq!(median, "the median distance is 0, but must be positive: at least two points must differ");
     let scale = lengthscale::of_statistics(&Statistics::of(&equal).unwrap()).unwrap_err().to_string();
     assert_eq!(scale, "the variance is 0, but must be positive: at least two coordinates must differ");

@@ -9,6 +9,7 @@ use random_features::kernel::{Gaussian, Kernel};
 use random_features::linalg::Backend;
 use random_features::map::Transform;
 use random_features::theory::complex_exponential::Symmetry;
+use random_features::workbench::factors::Factorise;
 use random_features::{ComplexExponential, Error, Map, Real, Side, Trigonometric};
 
 use crate::common::{frequencies, points};

@@ -9,6 +9,7 @@ use random_features::data::shaping::{Moments, PairMoments, Shape, Shaping};
 use random_features::data::{PairStatistics, Statistics};
 use random_features::linalg::Backend;
 use random_features::theory::dense;
+use random_features::workbench::factors::Factorise;
 use random_features::{Error, Positive, rng};
 
 /// Points with a full covariance of their own and a mean.

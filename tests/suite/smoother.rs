@@ -149,14 +149,18 @@ fn sums_of_other_maps_and_rows_held_twice_are_refused() {
     let fewer = y.slice(s![.., ..1]).to_owned();
     let error = own.merge(&part(&map(1), &x, &fewer, 10..20)).unwrap_err();
     assert!(reason(error).contains("numbers of targets differ"));
-    let twice = Error::Row { row: 5, reason: "is counted already" };
+    let twice =
+        Error::Row { row: 5, reason: "is counted already: `with_first_row` numbers the rows of a part" };
     assert_eq!(own.merge(&part(&map(1), &x, &y, 5..20)).unwrap_err(), twice);
     assert_eq!((own.rows(), own.row_ranges()), (10, vec![Range { start: 0, end: 10 }]));
     let error = Smoother::of_sums(map(2), sums.clone()).unwrap_err();
     assert_eq!(reason(error), "statistics cannot be merged: the sums were taken with another map");
 
     let mut smoother = Smoother::of_sums(map(1), sums.clone()).unwrap();
-    assert_eq!(smoother.merge_sums(&sums).unwrap_err(), Error::Row { row: 0, reason: "is counted already" });
+    assert_eq!(
+        smoother.merge_sums(&sums).unwrap_err(),
+        Error::Row { row: 0, reason: "is counted already: `with_first_row` numbers the rows of a part" }
+    );
     assert!(matches!(smoother.clone().with_first_row(9), Err(Error::Row { row: 9, .. })));
     smoother.merge(&Smoother::of_sums(map(1), part(&map(1), &x, &y, 20..25)).unwrap()).unwrap();
     assert_eq!((smoother.rows(), smoother.row_ranges()), (15, vec![0..10, 20..25]));

@@ -15,7 +15,6 @@
 
 mod bridge;
 mod data;
-mod nystrom;
 mod request;
 
 use std::error::Error;
@@ -31,7 +30,7 @@ use random_features::apply::{Criterion, RidgeStatistics};
 use random_features::data::lengthscale;
 use random_features::frequency::Orthogonal;
 use random_features::kernel::Gaussian;
-use random_features::map::Side;
+use random_features::map::{Nystroem, Side};
 use random_features::{Map, Trigonometric};
 use request::{HELP, Request};
 use smartcore::linear::logistic_regression::{LogisticRegression, LogisticRegressionParameters};
@@ -86,7 +85,7 @@ fn ridge(map: Map<f64>, split: &Split) -> Outcome<Vec<usize>> {
 /// The accuracy of each method on one split.
 fn accuracies(split: &Split, m: usize, seed: u64) -> Outcome<[f64; METHODS.len()]> {
     let (train, test) = (&split.train, &split.test);
-    let ell = lengthscale::median(&train.points, 1000, seed)?;
+    let ell = lengthscale::median_of_subsample(&train.points, 1000, seed)?;
     let map = Trigonometric.gaussian::<f64>(Orthogonal.draw(train.points.ncols(), m, seed)?, ell)?;
     let columns = || [train.points.clone(), test.points.clone()];
     let features = || -> Outcome<Sets> {
@@ -94,7 +93,7 @@ fn accuracies(split: &Split, m: usize, seed: u64) -> Outcome<[f64; METHODS.len()
         Ok([of(&train.points)?, of(&test.points)?])
     };
     // As many features: a cosine and a sine for each frequency.
-    let nystrom = nystrom::nystrom(&train.points, 2 * m, Gaussian::new(ell)?, seed)?;
+    let nystrom = Nystroem::fit(Gaussian::new(ell)?, &train.points, 2 * m, seed)?.map()?;
     let classes = [
         linfa(columns(), train)?,
         linfa(features()?, train)?,

@@ -71,7 +71,7 @@ impl Points {
         let all = run.data("wifi")?.points;
         let all = Standardisation::of(&all)?.apply(&all)?;
         let x = all.slice(s![..; all.nrows() / WIFI, ..]).slice(s![..WIFI, ..]).to_owned();
-        let lengthscale = lengthscale::median(&x, WIFI, run.seed())?;
+        let lengthscale = lengthscale::median_of_subsample(&x, WIFI, run.seed())?;
         Points::new("wifi", x, lengthscale)
     }
 }

@@ -4,7 +4,7 @@ use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
 
 use super::{GlmLoss, Response, Ridge, StandardisedMap, Step};
 use crate::data::standardisation::Standardisation;
-use crate::error::{Error, Result, check_size};
+use crate::error::{Error, MAPS_DIFFER, Result, STANDARDISATIONS_DIFFER, check_alike, check_size};
 use crate::labels::check_classes;
 use crate::map::Map;
 use crate::memory::check_memory;
@@ -142,6 +142,20 @@ impl<T: Real> Glm<T> {
     /// The map.
     pub fn map(&self) -> &Map<T> {
         self.linear.map()
+    }
+
+    /// Rejects a model of another kind, whatever the weights of both.
+    ///
+    /// # Errors
+    /// [`Merge`](Error::Merge) with what differs.
+    pub(super) fn check_kind(&self, other: &Self) -> Result<()> {
+        check_alike([
+            (self.map().identity() != other.map().identity(), MAPS_DIFFER),
+            (self.standardisation() != other.standardisation(), STANDARDISATIONS_DIFFER),
+            (self.loss != other.loss, "their losses differ"),
+            (self.intercept != other.intercept, "only one of them has an intercept"),
+            ((self.classes, &self.present) != (other.classes, &other.present), "their classes differ"),
+        ])
     }
 
     /// The centring and scaling of inputs, if any.

@@ -8,7 +8,7 @@ use super::response::Given;
 use super::sample::{ClassSample, SampledRow, WeightedRows};
 use super::{Glm, GlmSums, Response, Step};
 use crate::engine::PointsView;
-use crate::error::{Error, Result, check_results, check_size, checked_positive, singular};
+use crate::error::{Result, check_alike, check_results, check_size, checked_positive, singular};
 use crate::once::once;
 use crate::reduce::{GramSums, check_points};
 use crate::{Points, Real, Targets, progress};
@@ -372,15 +372,8 @@ impl<T: Real> GlmStream<T> {
     /// model.
     #[inline(never)]
     pub fn merge(&mut self, other: &Self) -> Result<()> {
-        let (own, their) = (&self.model, &other.model);
-        let alike = own.map().identity() == their.map().identity()
-            && own.standardisation() == their.standardisation()
-            && (own.loss, own.intercept, own.classes) == (their.loss, their.intercept, their.classes)
-            && own.present == their.present
-            && self.lambda == other.lambda;
-        if !alike {
-            return Err(Error::Merge { reason: "their models or λ differ" });
-        }
+        self.model.check_kind(&other.model)?;
+        check_alike([(self.lambda != other.lambda, "their λ differ")])?;
         let (mut joined, other) = (self.with_pending(None)?, other.with_pending(None)?);
         if other.sums.rows > 0 {
             joined.sums.matrix += &other.sums.matrix;

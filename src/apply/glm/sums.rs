@@ -7,7 +7,7 @@ use ndarray::{Array1, Array2, Axis, s};
 use super::response::Given;
 use super::{Curvature, Glm, GlmFit, LossTerms, Response, Step};
 use crate::engine::PointsView;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_alike};
 use crate::once::once;
 use crate::reduce::{GramIntake, LinearisedRows, check_points};
 use crate::{Points, Real, Targets};
@@ -153,14 +153,10 @@ impl<T: Real> GlmSums<T> {
     /// memory for a copy of the other sums.
     #[inline(never)]
     pub fn merge(&mut self, other: &Self) -> Result<()> {
-        let (own, their) = (&self.model, &other.model);
-        let alike = own.linear.weights == their.linear.weights
-            && own.linear.intercepts == their.linear.intercepts
-            && (own.loss, own.intercept, own.classes) == (their.loss, their.intercept, their.classes)
-            && own.present == their.present;
-        if !alike {
-            return Err(Error::Merge { reason: "their models differ" });
-        }
+        self.model.check_kind(&other.model)?;
+        let (own, their) = (&self.model.linear, &other.model.linear);
+        let equal = own.weights == their.weights && own.intercepts == their.intercepts;
+        check_alike([(!equal, "their models differ: begin every part of a step at the same weights")])?;
         let mut intakes = self.intakes.clone();
         for (own, their) in intakes.iter_mut().zip(&other.intakes) {
             own.merge_sums(their.sums())?;

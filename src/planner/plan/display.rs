@@ -31,23 +31,24 @@ impl fmt::Display for Plan {
                 "? Few pairs, few draws or a rough formula rule the loss: it may be off by a factor of 1.5 and more."
             )?;
         }
-        for (i, choice) in self.choices.iter().take(shown.min(SHOWN)).enumerate() {
-            for line in wrapped(&format!("{}: {}", i + 1, choice.sentence()), "   ") {
+        let explained = if f.alternate() { self.choices.len() } else { 1 };
+        for (i, choice) in self.choices.iter().take(explained).enumerate() {
+            for line in wrapped(&format!("{}: {}", i + 1, choice.sentence(f.alternate())), "   ") {
                 writeln!(f, "{line}")?;
             }
         }
-        if let Some((first, limits)) =
-            self.choices.first().and_then(|first| Some((first, first.limits.listed(|limit| limit)?)))
+        if let Some(first) = self.choices.first()
+            && let Some(limits) = first.limits.listed(|limit| limit)
         {
             let features = first.cost(Measure::Features);
-            writeln!(f, "The least errors of {features} features are {limits}.")?;
+            writeln!(f, "The least errors of {features} features: {limits}.")?;
         }
         if self.choices.is_empty() {
             writeln!(f, "No recipe fits the budget or reaches the target.")?;
         }
         let hidden = self.choices.len().saturating_sub(shown);
         if hidden > 0 {
-            writeln!(f, "{hidden} more recipes with larger losses or costs.")?;
+            writeln!(f, "{hidden} more recipes with larger losses or costs: `{{:#}}` prints all, and why.")?;
         }
         if let Some(calibration) = &self.calibration {
             for line in wrapped(&format!("Time counted by {calibration}."), "") {
@@ -69,10 +70,10 @@ impl fmt::Display for Plan {
 }
 
 impl RankedRecipe {
-    /// Why it stands where it does, and how far its error is from the least ones.
-    fn sentence(&self) -> String {
-        match self.limits.listed(|limit| self.forecast.gram.value / limit) {
-            Some(ratios) => format!("{}; its error over the least ones is {ratios}", self.why),
+    /// Why it stands where it does; with `ratios`, its error divided by the least ones too.
+    fn sentence(&self, ratios: bool) -> String {
+        match self.limits.listed(|limit| self.forecast.gram.value / limit).filter(|_| ratios) {
+            Some(ratios) => format!("{}; its error over the least: {ratios}", self.why),
             None => self.why.clone(),
         }
     }

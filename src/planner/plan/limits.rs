@@ -46,12 +46,15 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// A number of each limit that is known, with its name; `None` if none is.
+    /// A number of each limit that is known, with what it supposes; `None` if none is known.
     pub(super) fn listed(&self, of: impl Fn(f64) -> f64) -> Option<String> {
-        let all = [(self.independent, "one-feature draws"), (self.unbiased, "unbiased"), (self.any, "any")];
-        let known =
-            all.into_iter().filter_map(|(limit, name)| Some(format!("{} ({name})", number(of(limit?)))));
-        let known: Vec<String> = known.collect();
+        let all = [
+            (self.independent, "if independent"),
+            (self.unbiased, "without bias"),
+            (self.any, "with a bias"),
+        ];
+        let named = |(limit, name): (Option<f64>, &str)| Some(format!("{} {name}", number(of(limit?))));
+        let known: Vec<String> = all.into_iter().filter_map(named).collect();
         (!known.is_empty()).then(|| known.join(", "))
     }
 }

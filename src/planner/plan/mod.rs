@@ -44,7 +44,8 @@ pub(crate) struct LeftOut {
 /// ```
 ///
 /// # Text
-/// `{plan}` is a table of the first ten recipes, at most 100 columns wide, with a sentence for each; `{plan:#}` has all recipes.
+/// `{plan}` is a table of the first ten recipes, at most 100 columns wide, with the reason for the first. `{plan:#}` has all recipes,
+/// with the reason for each.
 ///
 /// | column | content |
 /// |---|---|
@@ -54,9 +55,9 @@ pub(crate) struct LeftOut {
 /// | 90 %, 99 % | the errors that a tenth and a hundredth of the pairs exceed |
 /// | >100 % | the share of pairs whose error exceeds the kernel |
 ///
-/// Where [limits](RankedRecipe::limits) are known, a line states them for the first recipe, and each sentence states the ratio of its
-/// recipe's error to each limit. Cosines and sines, which are two features of a draw, frequencies of a coupling and biased features may
-/// have less than the first.
+/// Where [limits](RankedRecipe::limits) are known, a line states them for as many features as the first recipe has. `{plan:#}` also states
+/// each recipe's error divided by them. Features that are not independent may have errors below the first limit: pairs of a cosine and a
+/// sine, and frequencies of a coupling.
 ///
 /// With the feature `serde` a plan is stored as plain data, as JSON for example.
 ///

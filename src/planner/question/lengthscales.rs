@@ -18,7 +18,7 @@ pub(crate) fn median(data: &PlannedPoints, divisors: &[f64], seed: u64) -> Resul
         false => ndarray::concatenate![Axis(0), x.points.view(), y.points.view()],
     };
     let points = Lengthscale::from(divisors.to_vec()).divide_rows(points);
-    lengthscale::median(&points, SUBSAMPLE, seed)
+    lengthscale::median_of_subsample(&points, SUBSAMPLE, seed)
 }
 
 /// The standard deviation of each coordinate over the points of both sides; of constant ones the mean of the others', or 1.

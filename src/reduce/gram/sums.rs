@@ -9,7 +9,7 @@ use super::normal::NormalSums;
 use super::ranges::Ranges;
 use crate::Real;
 use crate::digest::Identity;
-use crate::error::{Error, Result, check_size};
+use crate::error::{Error, MAPS_DIFFER, Result, STANDARDISATIONS_DIFFER, check_alike, check_size};
 use crate::map::Map;
 use crate::reduce::check_targets;
 use crate::rows::RowRanges;
@@ -152,13 +152,10 @@ impl<T: Real> GramSums<T> {
     /// [`Memory`](Error::Memory) if a copy of the other sums does not fit in memory. The sums are unchanged then.
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         self.check_map(&other.map)?;
-        let differ = [
-            (self.inputs != other.inputs, "their standardisations differ"),
+        check_alike([
+            (self.inputs != other.inputs, STANDARDISATIONS_DIFFER),
             (self.targets() != other.targets(), "their numbers of targets differ"),
-        ];
-        if let Some((_, reason)) = differ.into_iter().find(|(differ, _)| *differ) {
-            return Err(Error::Merge { reason });
-        }
+        ])?;
         self.rows.check_apart(&other.rows)?;
         NormalSums::check_room::<T>(self.targets(), self.map.feature_dim)?;
         self.totals.merge(other.totals.clone());
@@ -171,7 +168,7 @@ impl<T: Real> GramSums<T> {
 
     /// Rejects any map other than the map of these sums.
     pub(super) fn check_map(&self, map: &MapIdentity) -> Result<()> {
-        if self.map == *map { Ok(()) } else { Err(Error::Merge { reason: "their maps differ" }) }
+        check_alike([(self.map != *map, MAPS_DIFFER)])
     }
 
     /// The [identity](Map::identity) of the map.

@@ -13,6 +13,7 @@ use random_features::linalg::Backend;
 use random_features::map::Recipe;
 use random_features::progress::{Progress, watch};
 use random_features::recipe::Draw;
+use random_features::workbench::factors::Factorise;
 use random_features::{Error, Map, Positive, Result};
 
 fn map(d: usize, m: usize) -> Map<f64> {

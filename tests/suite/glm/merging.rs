@@ -2,6 +2,8 @@
 
 use ndarray::{Array2, s};
 use random_features::apply::{Glm, GlmSums};
+use random_features::linalg::Backend;
+use random_features::workbench::factors::Factorise;
 use random_features::{Error, Real, Targets};
 
 use super::{labelled, trigonometric, weights_with_zeros};
@@ -78,7 +80,7 @@ fn the_sums_at_the_minimum_are_its_posterior() {
     let weighted = &phi * &p.mapv(|p| p * (1.0 - p)).insert_axis(ndarray::Axis(1));
     let mut hessian = phi.t().dot(&weighted);
     (0..phi.ncols() - 1).for_each(|f| hessian[[f, f]] += 0.3);
-    let factor = random_features::linalg::Backend::default().cholesky(&hessian).unwrap();
+    let factor = Backend::default().cholesky(&hessian).unwrap();
     let expected = (&phi * &factor.solve(&phi.t()).unwrap().t()).sum_axis(ndarray::Axis(1));
     let found = fit.variances(&x).unwrap();
     assert!((found / expected - 1.0).iter().all(|d| d.abs() < 1e-8));

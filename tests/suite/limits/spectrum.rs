@@ -5,6 +5,7 @@ use ndarray::{Array2, array};
 use random_features::data::GramSpectrum;
 use random_features::kernel::{Gaussian, Kernel, Softmax};
 use random_features::linalg::Backend;
+use random_features::workbench::factors::Factorise;
 use random_features::{Error, Real};
 
 fn near(found: f64, expected: f64, tolerance: f64) {

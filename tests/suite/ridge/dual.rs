@@ -3,6 +3,7 @@
 use ndarray::{Array1, Array2, Axis, concatenate, s};
 use random_features::apply::{Criterion, RidgeFit, RidgeSearch, RidgeStatistics};
 use random_features::linalg::Backend;
+use random_features::workbench::factors::Factorise;
 use random_features::{Error, Map, Real, Targets};
 
 use super::{data, features, trigonometric, weights};
@@ -113,7 +114,7 @@ fn check<T: Real>(n: usize, intercept: bool, unit: bool, tolerance: f64) {
         let expected = naive.variance(&z_at, &w);
         let largest = expected.iter().fold(0.0, |s: f64, v| s.max(*v));
         for i in 0..at.nrows() {
-            let variance = prediction.variance[[i, 0]].widen() / prediction.noise[0];
+            let variance = prediction.variance_of_mean[[i, 0]].widen() / prediction.noise[0];
             near(variance, expected[i], largest, tolerance.max(1e-6));
         }
     }
@@ -196,9 +197,9 @@ fn few_rows_agree_with_their_sums() {
             let at = concatenate![Axis(0), x, &x + 20.0];
             let [mended, other] =
                 [&a, &b].map(|p| p.clone().with_landmarks(&x).unwrap().predict(&at).unwrap());
-            all_near(&mended.variance, &other.variance, 1e-6);
+            all_near(&mended.variance_of_mean, &other.variance_of_mean, 1e-6);
             let (a, b) = (a.predict(&x).unwrap(), b.predict(&x).unwrap());
-            all_near(&a.variance, &b.variance, 1e-6);
+            all_near(&a.variance_of_mean, &b.variance_of_mean, 1e-6);
         }
         // Least squares of minimal norm.
         let (a, b) = (few.model(0.0).unwrap(), sums.model(0.0).unwrap());
@@ -289,7 +290,7 @@ fn many_features_cost_what_rows_cost() {
     assert!(found.trials().len() >= 9);
     assert_eq!(found.spectrum().eigenvectors().dim(), (4096, 59));
     let prediction = found.posterior().unwrap().predict(&x).unwrap();
-    assert!(prediction.variance.iter().all(|v| v.is_finite() && *v > 0.0));
+    assert!(prediction.variance_of_mean.iter().all(|v| v.is_finite() && *v > 0.0));
     let error = found.model().predict_single(&x).unwrap() - &y;
     assert!(error.mapv(|e| e * e).mean().unwrap() < 0.1 * y.mapv(|y| y * y).mean().unwrap(), "{found}");
 }

@@ -123,7 +123,7 @@ fn variances_beyond_the_scalar() {
     let (low, high) = plain.interval(0.9).unwrap();
     for (factor, held) in [(1e-30f32, f32::MIN_POSITIVE), (1e30, f32::MAX)] {
         let scaled = predict(factor);
-        let both = [scaled.variance.clone(), scaled.variance_of_targets()];
+        let both = [scaled.variance_of_mean.clone(), scaled.variance_of_targets()];
         assert!(both.iter().flatten().all(|variance| *variance == held), "{factor}");
         let (a, b) = scaled.interval(0.9).unwrap();
         let near =
@@ -132,7 +132,7 @@ fn variances_beyond_the_scalar() {
         let (a, b) = scaled.interval_of_mean(0.9).unwrap();
         assert!(a.iter().zip(&b).all(|(a, b)| a < b), "{factor}");
     }
-    assert!(plain.variance.iter().all(|v| v.is_finite() && *v > f32::MIN_POSITIVE));
+    assert!(plain.variance_of_mean.iter().all(|v| v.is_finite() && *v > f32::MIN_POSITIVE));
 }
 
 /// What rounding leaves of removed rows is no regression.

@@ -65,7 +65,7 @@ fn predictions_away_from_the_data_keep_their_digits() {
         let [a, b] = [few, &all].map(|s| s.posterior(lambda).unwrap().predict(&at).unwrap());
         let tolerance = 1e-13 / lambda;
         assert!(distance(&a.mean, &b.mean) < tolerance, "{lambda:e}: {:e}", distance(&a.mean, &b.mean));
-        let units = |p: &random_features::apply::Prediction<f64>| &p.variance / p.noise[0];
+        let units = |p: &random_features::apply::Prediction<f64>| &p.variance_of_mean / p.noise[0];
         let ratio = units(&a) / units(&b);
         let off = ratio.fold(0.0, |off: f64, ratio| off.max((ratio - 1.0).abs()));
         assert!(off < 20.0 * tolerance, "{lambda:e}: {off:e}");

@@ -7,6 +7,7 @@ use random_features::Error;
 use random_features::apply::{RidgeFit, RidgeSearch, RidgeTrial};
 use random_features::kernel::Lengthscale;
 use random_features::linalg::Backend;
+use random_features::workbench::factors::Factorise;
 use random_features::workbench::search::{End, Growth, own_scales, wave_shares};
 
 /// A wave of numbers below 1 that has no pattern.

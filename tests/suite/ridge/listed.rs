@@ -32,7 +32,10 @@ fn thirds<T: Real>(tolerance: f64) {
     let scale = b.iter().fold(0.0, |s: f64, v| s.max(v.abs()));
     a.iter().zip(&b).for_each(|(a, b)| assert!((a - b).abs() < tolerance * scale, "{a} {b}"));
     let error = all.merge(&part(1)).unwrap_err();
-    assert_eq!(error, Error::Row { row: 101, reason: "is counted already" });
+    assert_eq!(
+        error,
+        Error::Row { row: 101, reason: "is counted already: `with_first_row` numbers the rows of a part" }
+    );
 }
 
 #[test]
@@ -79,7 +82,13 @@ fn wrong_lists_change_nothing() {
     let (three, targets) = (x.slice(s![..3, ..]), y.slice(s![..3, ..]));
     let mut added = |numbers: &[u64]| all.update_rows(numbers, three, targets);
     assert_eq!(added(&[60, 62, 60]), Err(Error::Row { row: 60, reason: "is listed twice" }));
-    assert_eq!(added(&[60, 49, 61]), Err(Error::Row { row: 49, reason: "is counted already" }));
+    assert_eq!(
+        added(&[60, 49, 61]),
+        Err(Error::Row {
+            row: 49,
+            reason: "is counted already: `with_first_row` numbers the rows of a part"
+        })
+    );
     assert!(matches!(added(&[60, 61]), Err(Error::Shape { .. })));
     assert!(matches!(added(&[60, 61, u64::MAX]), Err(Error::Row { .. })));
     let few = ndarray::arr1(&[1.0, 2.0]);

@@ -36,6 +36,8 @@ use ndarray::{Array1, Array2, Axis};
 use random_features::apply::RidgeStatistics;
 use random_features::frequency::Orthogonal;
 use random_features::kernel::Lengthscale;
+use random_features::linalg::Backend;
+use random_features::workbench::factors::Factorise;
 use random_features::{Map, Real, Side, Trigonometric};
 
 use crate::common::{frequencies, points};
@@ -92,7 +94,7 @@ pub fn naive(
     let (z, y) = (z - &z_mean, y - &y_mean);
     let weighted = &z * &w.view().insert_axis(Axis(1));
     let a = z.t().dot(&weighted) + Array2::<f64>::eye(z.ncols()) * lambda;
-    let beta = random_features::linalg::Backend::default().cholesky(&a).unwrap().solve(&weighted.t().dot(&y));
+    let beta = Backend::default().cholesky(&a).unwrap().solve(&weighted.t().dot(&y));
     let beta = beta.unwrap();
     let b = y_mean - z_mean.dot(&beta);
     (beta, b)

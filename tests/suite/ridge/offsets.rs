@@ -143,7 +143,7 @@ fn constants_do_not_choose<T: Real>(constant: &[f64]) {
     assert_eq!(posterior.noise()[0], 0.0);
     let spread = 4.0 * T::epsilon().widen() * constant[0].abs();
     assert!(prediction.mean.column(0).iter().all(|v| (v.widen() - constant[0]).abs() <= spread));
-    assert!(prediction.variance.column(0).iter().all(|v| *v == T::zero()));
+    assert!(prediction.variance_of_mean.column(0).iter().all(|v| *v == T::zero()));
     // Nothing varies: no λ is better than another one, and the largest is taken.
     let nothing = statistics(&map, &x, &column).spectrum().unwrap();
     let choice = nothing.choose(&Criterion::LogEvidence, &[1.0, 100.0, 0.1]).unwrap();

@@ -3,6 +3,8 @@
 use ndarray::{Array1, Array2, ArrayView1, s};
 use random_features::Targets;
 use random_features::apply::{Criterion, RidgeGrid, RidgeSearch, RidgeStatistics, RidgeWarning};
+use random_features::linalg::Backend;
+use random_features::workbench::factors::Factorise;
 use random_features::{Error, Map, Real};
 
 use super::{distance, features, trigonometric};
@@ -105,7 +107,7 @@ fn targets_are_as_alone<T: Real>(intercept: bool) {
         let ends = expected.interval(0.9).unwrap();
         let pairs = [
             (&prediction.mean, &expected.mean),
-            (&prediction.variance, &expected.variance),
+            (&prediction.variance_of_mean, &expected.variance_of_mean),
             (&low, &ends.0),
             (&high, &ends.1),
         ];
@@ -186,12 +188,12 @@ fn posteriors_of_targets_are_those_of_their_definition() {
             let noise = loss / (w.sum() - f64::from(u8::from(intercept)));
             assert!((posterior.noise()[j] / noise - 1.0).abs() < 1e-8, "{j}");
             let a = centred.t().dot(&weighted) + Array2::<f64>::eye(z.ncols()) * lambda;
-            let solved = random_features::linalg::Backend::default().cholesky(&a).unwrap();
+            let solved = Backend::default().cholesky(&a).unwrap();
             let solved = solved.solve(&centred.t().to_owned()).unwrap();
             for i in 0..x.nrows() {
                 let own = if intercept { 1.0 / w.sum() } else { 0.0 };
                 let variance = noise * (centred.row(i).dot(&solved.column(i)) + own);
-                assert!((prediction.variance[[i, j]] / variance - 1.0).abs() < 1e-8, "{j}, row {i}");
+                assert!((prediction.variance_of_mean[[i, j]] / variance - 1.0).abs() < 1e-8, "{j}, row {i}");
             }
         }
     }
@@ -359,13 +361,13 @@ fn trials_name_their_criterion() {
     let y = y.column(0).to_owned();
     let groups: Vec<usize> = (0..120).map(|i| i / 3).collect();
     let named = [
-        (Criterion::LeaveOneOut, "leave-one-out error"),
-        (Criterion::LeaveGroupsOut(&groups), "error of left-out groups"),
+        (Criterion::LeaveOneOut, "leave-one-out MSE"),
+        (Criterion::LeaveGroupsOut(&groups), "MSE of left-out groups"),
         (Criterion::GeneralisedCrossValidation, "generalised cross-validation"),
         (Criterion::LogEvidence, "minus the log evidence"),
-        (Criterion::HeldOutShare(0.3), "held-out error"),
-        (Criterion::Folds(4), "error of folds"),
-        (Criterion::Forward { blocks: 4, gap: 0 }, "error of later blocks"),
+        (Criterion::HeldOutShare(0.3), "held-out MSE"),
+        (Criterion::Folds(4), "MSE of folds"),
+        (Criterion::Forward { blocks: 4, gap: 0 }, "MSE of later blocks"),
     ];
     for (criterion, name) in named {
         let search = RidgeSearch::gaussian(3, 16, 1).unwrap().with_lengthscales([1.0, 2.0]);

@@ -3,6 +3,7 @@
 use ndarray::{Array1, Array2, ArrayRef1, Axis, s};
 use random_features::apply::{Criterion, RidgeSearch, RidgeSpectrum, RidgeStatistics};
 use random_features::linalg::Backend;
+use random_features::workbench::factors::Factorise;
 use random_features::{Error, Map, Real, Targets};
 
 use super::{data, distance, features, naive, statistics, trigonometric};
@@ -244,7 +245,7 @@ fn predictions_take_a_precision_for_each_point() {
         let with = predicted().with_precisions(&precisions(60)).unwrap().variance_of_targets();
         for (i, p) in precisions(60).iter().enumerate() {
             for j in 0..2 {
-                let expected = plain.variance[[i, j]] + plain.noise[j] / p;
+                let expected = plain.variance_of_mean[[i, j]] + plain.noise[j] / p;
                 assert!((with[[i, j]] / expected - 1.0).abs() < 1e-12);
             }
         }

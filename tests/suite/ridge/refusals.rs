@@ -9,6 +9,8 @@ use random_features::apply::{
 };
 use random_features::extend::Facts;
 use random_features::frequency::Independent;
+use random_features::linalg::Backend;
+use random_features::workbench::factors::Factorise;
 use random_features::{EluPlusOne, Error, Map, Real, Targets, Trigonometric};
 
 use super::{data, statistics, trigonometric};
@@ -58,8 +60,7 @@ fn lambda_of_zero_with_few_rows_is_least_squares_of_least_norm() {
         let (z, centred) = (&z - &z_mean, &y - &y_mean);
         // The vector of ones, along which nothing is left of either, is apart.
         let gram = z.dot(&z.t()) + f64::from(u8::from(intercept));
-        let alpha =
-            random_features::linalg::Backend::default().cholesky(&gram).unwrap().solve(&centred).unwrap();
+        let alpha = Backend::default().cholesky(&gram).unwrap().solve(&centred).unwrap();
         let beta = z.t().dot(&alpha);
         let scale = beta.iter().fold(0.0, |a: f64, v| a.max(v.abs()));
         let difference = &model.weights().t() - &beta;
@@ -204,11 +205,17 @@ fn rows_are_counted_once() {
     let (map, (x, y)) = (trigonometric::<f64>(10, 1.0), data::<f64>(100));
     let mut all = statistics(&map, &x, &y);
     let twice = all.clone();
-    assert_eq!(all.merge(&twice).unwrap_err(), Error::Row { row: 0, reason: "is counted already" });
+    assert_eq!(
+        all.merge(&twice).unwrap_err(),
+        Error::Row { row: 0, reason: "is counted already: `with_first_row` numbers the rows of a part" }
+    );
     assert!(all.clone().with_first_row(99).is_err() && all.clone().with_first_row(100).is_ok());
     let mut before = RidgeStatistics::new(map, 2).unwrap().with_first_row(50).unwrap();
     before.update(x.slice(s![..50, ..]), y.slice(s![..50, ..])).unwrap();
-    assert_eq!(all.merge(&before).unwrap_err(), Error::Row { row: 50, reason: "is counted already" });
+    assert_eq!(
+        all.merge(&before).unwrap_err(),
+        Error::Row { row: 50, reason: "is counted already: `with_first_row` numbers the rows of a part" }
+    );
     let one = (x.slice(s![..1, ..]), y.slice(s![..1, ..]));
     let missing = before.downdate(49, one.0, one.1).unwrap_err();
     assert_eq!(missing.to_string(), "row 49 was never counted");

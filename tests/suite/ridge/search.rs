@@ -222,7 +222,7 @@ fn a_search_is_a_grid_over_standardised_inputs() {
 fn default_lengthscales_surround_the_median_distance() {
     let (x, y) = data::<f64>(200);
     let found = search(10).without_standardisation().fit(&x, &y).unwrap();
-    let median = lengthscale::median(&x, 1000, 0).unwrap();
+    let median = lengthscale::median_of_subsample(&x, 1000, 0).unwrap();
     let tried: Vec<_> = found.trials().iter().map(|trial| trial.lengthscale.clone().unwrap()).collect();
     let expected: Vec<Lengthscale> =
         (-4..=4).map(|k| (median * 2f64.powf(0.5 * f64::from(k))).into()).collect();

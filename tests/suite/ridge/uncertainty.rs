@@ -9,6 +9,7 @@ use random_features::apply::{
 use random_features::frequency::Orthogonal;
 use random_features::kernel::{Activation, Gaussian, Kernel};
 use random_features::linalg::Backend;
+use random_features::workbench::factors::Factorise;
 use random_features::{Error, Map, Nonlinear, Real, Targets, Trigonometric, rng};
 
 use super::{data, features, statistics, trigonometric};
@@ -83,13 +84,13 @@ fn evidence_and_variances_are_those_of_a_gaussian_process() {
                 for i in 0..10 {
                     close(prediction.mean[[i, j]], expected.mean[[i, j]], 1e-8);
                     let variance = expected.noise[j] * expected.variance[i];
-                    close(prediction.variance[[i, j]] / variance, 1.0, 1e-7);
+                    close(prediction.variance_of_mean[[i, j]] / variance, 1.0, 1e-7);
                 }
             }
             let known = posterior.with_noise(&[0.5, 0.0]).unwrap().predict(&test).unwrap();
-            close(known.variance[[3, 0]], 0.5 * expected.variance[3], 1e-9);
-            assert_eq!((known.variance[[3, 1]], known.variance_of_targets()[[3, 1]]), (0.0, 0.0));
-            assert_eq!(known.variance_of_targets()[[3, 0]], known.variance[[3, 0]] + 0.5);
+            close(known.variance_of_mean[[3, 0]], 0.5 * expected.variance[3], 1e-9);
+            assert_eq!((known.variance_of_mean[[3, 1]], known.variance_of_targets()[[3, 1]]), (0.0, 0.0));
+            assert_eq!(known.variance_of_targets()[[3, 0]], known.variance_of_mean[[3, 0]] + 0.5);
         }
     }
 }
@@ -187,20 +188,20 @@ fn variances_collapse_far_away_unless_landmarks_mend_them() {
     let freedom = spectrum.degrees_of_freedom(lambda).unwrap();
     // σ_f² is 1.
     let left = 1.0 - freedom / map.feature_dim() as f64;
-    assert!(left < 0.75 && (plain.variance[[2, 0]] / left - 1.0).abs() < 0.5, "{left}, {plain:?}");
+    assert!(left < 0.75 && (plain.variance_of_mean[[2, 0]] / left - 1.0).abs() < 0.5, "{left}, {plain:?}");
     let landmarks = x.slice(s![..;8, ..]).to_owned();
     let mended = posterior.with_landmarks(&landmarks).unwrap().predict(&at).unwrap();
     assert_eq!(mended.mean, plain.mean);
-    assert!((mended.variance[[2, 0]] - 1.0).abs() < 1e-9, "{mended:?}");
+    assert!((mended.variance_of_mean[[2, 0]] - 1.0).abs() < 1e-9, "{mended:?}");
     for i in [0, 1] {
-        let ratio = mended.variance[[i, 0]] / plain.variance[[i, 0]];
+        let ratio = mended.variance_of_mean[[i, 0]] / plain.variance_of_mean[[i, 0]];
         assert!((0.999..1.01).contains(&ratio), "{ratio}");
     }
     // With an intercept its variance is added: that of a point without features.
     let centred = self::spectrum(&map, &x, &y, true).posterior(lambda).unwrap().with_noise(&[noise]).unwrap();
     let mended = centred.with_landmarks(&landmarks).unwrap().predict(&at).unwrap();
     let none = dense(&features(&map, &x), &Array2::zeros((1, map.feature_dim())), &y, (lambda, true));
-    close(mended.variance[[2, 0]], 1.0 + noise * none.variance[0], 1e-9);
+    close(mended.variance_of_mean[[2, 0]], 1.0 + noise * none.variance[0], 1e-9);
     // The share that landmarks explain, by definition.
     let kernel = Gaussian::new(0.2).unwrap();
     let near = ndarray::arr2(&[[4.3]]);
@@ -210,8 +211,8 @@ fn variances_collapse_far_away_unless_landmarks_mend_them() {
         &Backend::default().cholesky(&kernel.gram(&few, &few).unwrap()).unwrap().solve(&k).unwrap().column(0),
     );
     let posterior = spectrum.posterior(lambda).unwrap().with_noise(&[noise]).unwrap();
-    let own = posterior.predict(&near).unwrap().variance[[0, 0]];
-    let found = posterior.with_landmarks(&few).unwrap().predict(&near).unwrap().variance[[0, 0]];
+    let own = posterior.predict(&near).unwrap().variance_of_mean[[0, 0]];
+    let found = posterior.with_landmarks(&few).unwrap().predict(&near).unwrap().variance_of_mean[[0, 0]];
     close(found, share * own + 1.0 - share, 1e-9);
 }
 
@@ -226,7 +227,7 @@ fn predictions_of_single_precision_agree_and_nan_stays_in_its_row() {
     let (wide_x, wide_y) = data::<f64>(2000);
     let wide = spectrum(&trigonometric::<f64>(15, 1.0), &wide_x, &wide_y, true).posterior(1.0).unwrap();
     let expected = wide.predict(&wide_x).unwrap();
-    for (a, b) in prediction.variance.iter().zip(&expected.variance) {
+    for (a, b) in prediction.variance_of_mean.iter().zip(&expected.variance_of_mean) {
         close(f64::from(*a) / b, 1.0, 2e-3);
     }
     let mut holed = x.slice(s![..100, ..]).to_owned();
@@ -238,7 +239,7 @@ fn predictions_of_single_precision_agree_and_nan_stays_in_its_row() {
         let found = posterior.predict(&holed).unwrap();
         for i in 0..100 {
             for j in 0..2 {
-                let (a, b) = (found.variance[[i, j]], whole.variance[[i, j]]);
+                let (a, b) = (found.variance_of_mean[[i, j]], whole.variance_of_mean[[i, j]]);
                 assert!(if i == 7 { a.is_nan() && found.mean[[i, j]].is_nan() } else { a == b }, "row {i}");
             }
         }
@@ -258,7 +259,7 @@ fn posteriors_refuse_what_makes_no_sense() {
     // Equal landmarks explain what one does.
     let equal = posterior.clone().with_landmarks(&Array2::zeros((5, 3))).unwrap().predict(&x).unwrap();
     let one = posterior.clone().with_landmarks(&Array2::zeros((1, 3))).unwrap().predict(&x).unwrap();
-    equal.variance.iter().zip(&one.variance).for_each(|(a, b)| close(*a, *b, 1e-9));
+    equal.variance_of_mean.iter().zip(&one.variance_of_mean).for_each(|(a, b)| close(*a, *b, 1e-9));
     let prediction = posterior.predict(&x).unwrap();
     for level in [0.0, 1.0, f64::NAN] {
         assert!(matches!(prediction.interval(level), Err(Error::Parameter { .. })));
@@ -277,7 +278,10 @@ fn landmarks_of_a_kernel_that_vanishes() {
     let posterior = spectrum(&map, &x, &y, true).posterior(0.1).unwrap();
     let at = Array2::zeros((1, 3));
     let plain = posterior.predict(&at).unwrap();
-    assert_eq!(posterior.with_landmarks(&x).unwrap().predict(&at).unwrap().variance, plain.variance);
+    assert_eq!(
+        posterior.with_landmarks(&x).unwrap().predict(&at).unwrap().variance_of_mean,
+        plain.variance_of_mean
+    );
     let (low, high) = plain.interval(1.0 - 1.1e-16).unwrap();
     assert!(low[[0, 0]].is_finite() && high[[0, 0]].is_finite());
 }
@@ -516,7 +520,7 @@ fn copies_in_groups_with_weights_have_the_posterior_of_the_rows() {
     let often = search(Criterion::LeaveGroupsOut(&groups)).fit(&x10, targets).unwrap();
     assert_eq!(once.lambdas(), often.lambdas());
     let [once, often] = [once, often].map(|fit| fit.posterior().unwrap().predict(&x).unwrap());
-    for (once, often) in [(&once.mean, &often.mean), (&once.variance, &often.variance)] {
+    for (once, often) in [(&once.mean, &often.mean), (&once.variance_of_mean, &often.variance_of_mean)] {
         assert!(once.iter().zip(often).all(|(a, b)| (a / b - 1.0).abs() < 1e-6));
     }
 }

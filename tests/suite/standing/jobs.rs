@@ -175,7 +175,7 @@ fn data() -> u64 {
     bits(|bits| {
         bits.all(&Statistics::of(&x).unwrap());
         bits.all(&Clustering::of(&x, 5, 1).unwrap());
-        bits.all(&lengthscale::median(&x, 300, 2).unwrap());
+        bits.all(&lengthscale::median_of_subsample(&x, 300, 2).unwrap());
         bits.array(&Reservoir::new(4).unwrap().with_capacity(50).unwrap().points());
         let mut reservoir = Reservoir::new(4).unwrap().with_capacity(50).unwrap();
         reservoir.update(&x).unwrap();
@@ -306,6 +306,7 @@ mod solvers {
     };
     use random_features::data::shaping::Shaping;
     use random_features::linalg::Backend;
+    use random_features::workbench::factors::Factorise;
 
     use super::*;
 

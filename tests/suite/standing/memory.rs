@@ -244,6 +244,7 @@ mod solvers {
     use random_features::apply::{Glm, KernelRidge, Ridge, RidgeGrid, RidgeStatistics};
     use random_features::data::shaping::{Moments, Shaping};
     use random_features::linalg::Backend;
+    use random_features::workbench::factors::Factorise;
 
     use super::*;
 

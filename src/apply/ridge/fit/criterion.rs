@@ -282,13 +282,13 @@ impl<'a, T: Real> Criterion<'a, T> {
     /// The name of the criterion in results.
     pub(super) fn name(&self) -> &'static str {
         match self {
-            Criterion::LeaveOneOut | Criterion::LeaveOneOutOf { .. } => "leave-one-out error",
-            Criterion::LeaveGroupsOut(_) | Criterion::LeaveGroupsOutOf { .. } => "error of left-out groups",
+            Criterion::LeaveOneOut | Criterion::LeaveOneOutOf { .. } => "leave-one-out MSE",
+            Criterion::LeaveGroupsOut(_) | Criterion::LeaveGroupsOutOf { .. } => "MSE of left-out groups",
             Criterion::GeneralisedCrossValidation => "generalised cross-validation",
             Criterion::LogEvidence | Criterion::LogEvidenceWithNoise(_) => "minus the log evidence",
-            Criterion::HeldOut { .. } | Criterion::HeldOutShare(_) => "held-out error",
-            Criterion::Folds(_) | Criterion::FoldsOf { .. } => "error of folds",
-            Criterion::Forward { .. } | Criterion::ForwardOf { .. } => "error of later blocks",
+            Criterion::HeldOut { .. } | Criterion::HeldOutShare(_) => "held-out MSE",
+            Criterion::Folds(_) | Criterion::FoldsOf { .. } => "MSE of folds",
+            Criterion::Forward { .. } | Criterion::ForwardOf { .. } => "MSE of later blocks",
         }
     }
 

@@ -105,6 +105,11 @@ pub struct RidgePosterior<T: Real> {
 
 /// Predictions with their variances: [`RidgePosterior::predict`].
 ///
+/// A new target y varies by [`variance_of_targets`](Prediction::variance_of_targets), which includes its noise, and lies in
+/// [`interval`](Prediction::interval). The mean f + b, without noise, varies by `variance_of_mean` and lies in
+/// [`interval_of_mean`](Prediction::interval_of_mean). Standard deviations are the roots:
+/// `prediction.variance_of_targets().mapv(f64::sqrt)`.
+///
 /// All numbers are computed in `f64`. A positive variance outside the range of the scalar type becomes the largest or the least
 /// normal number of the type, never infinity or 0. Likewise, ends of intervals become at most the largest number. Intervals are
 /// computed from the variances in `f64`.
@@ -113,8 +118,8 @@ pub struct RidgePosterior<T: Real> {
 pub struct Prediction<T> {
     /// The means of f + b, n × t, which are also the means of y.
     pub mean: Array2<T>,
-    /// The variances v of f + b, n × t.
-    pub variance: Array2<T>,
+    /// The variances v of f + b, n × t, without the noise of y.
+    pub variance_of_mean: Array2<T>,
     /// The variance σ² of the noise of each target, t entries.
     pub noise: Vec<f64>,
     /// The variance of f + b at each point, divided by σ², for each different λ.
@@ -287,10 +292,10 @@ impl<T: Real> RidgePosterior<T> {
             }
         });
         progress::check()?;
-        let variance = Array2::from_shape_fn(mean.dim(), |(i, j)| {
+        let variance_of_mean = Array2::from_shape_fn(mean.dim(), |(i, j)| {
             saturated_variance(self.noise[j] * units[[i, columns[j]]])
         });
-        Ok(Prediction { mean, variance, noise: self.noise.clone(), units, columns, precisions: None })
+        Ok(Prediction { mean, variance_of_mean, noise: self.noise.clone(), units, columns, precisions: None })
     }
 
     /// The factors of variances for a λ. The mean features have the parts `shifts` in the axes, and the squared length `outside`

@@ -172,7 +172,9 @@ fn weighted(task: Task, roles: &Roles<'_>) -> Task {
 
 /// The median distance of points.
 fn median(x: &Array2<f64>, seed: u64) -> Result<Lengthscale, String> {
-    lengthscale::median(x, POINTS, seed).map(Lengthscale::Isotropic).map_err(|error| error.to_string())
+    lengthscale::median_of_subsample(x, POINTS, seed)
+        .map(Lengthscale::Isotropic)
+        .map_err(|error| error.to_string())
 }
 
 /// The target, if it can be sampled with the points: a number, beside points that are not one list.

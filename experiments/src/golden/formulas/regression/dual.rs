@@ -47,7 +47,7 @@ fn ridge(case: &Regression<'_>) -> Result<Outcome, String> {
         Scaled::new("leave_one_out", left_out),
         Scaled::new("degrees_of_freedom", of(&|lambda| spectrum.degrees_of_freedom(lambda))?),
         Scaled::new("mean", predictions.iter().flat_map(|found| found.mean.iter().copied())),
-        Scaled::new("variance", predictions.iter().flat_map(|found| found.variance.iter().copied())),
+        Scaled::new("variance", predictions.iter().flat_map(|found| found.variance_of_mean.iter().copied())),
     ])
 }
 

@@ -37,7 +37,7 @@ pub fn compute(case: &Regression<'_>) -> Result<Outcome, String> {
         Scaled::of_units("beta", model.weights().iter().copied(), |i| i / width),
         Scaled::of_units("intercept", model.intercepts().iter().copied(), |i| i),
         Scaled::of_units("noise", posterior.noise().iter().copied(), |i| i),
-        Scaled::of_units("variance", prediction.variance.t().iter().copied(), |i| i / query.nrows()),
+        Scaled::of_units("variance", prediction.variance_of_mean.t().iter().copied(), |i| i / query.nrows()),
     ]);
     arrays(computed)
 }

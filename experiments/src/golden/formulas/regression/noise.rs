@@ -34,7 +34,7 @@ fn known(case: &Regression<'_>) -> Result<Outcome, String> {
         Scaled::new("beta", models.iter().flat_map(|model| model.weights().to_owned())),
         Scaled::new("intercept", models.iter().map(|model| model.intercepts()[0])),
         Scaled::new("mean", predictions.iter().flat_map(|predicted| predicted.mean.clone())),
-        Scaled::new("variance", predictions.iter().flat_map(|predicted| predicted.variance.clone())),
+        Scaled::new("variance", predictions.iter().flat_map(|predicted| predicted.variance_of_mean.clone())),
         Scaled::new("variance_of_targets", predictions.iter().flat_map(|p| p.variance_of_targets())),
         Scaled::new(
             "log_evidence_known",

@@ -6,7 +6,7 @@ use super::attempts::{Attempts, SearchPoint};
 use super::growth::{End, Growth};
 use super::periodogram::{self, Peak};
 use super::steps::Search;
-use crate::data::lengthscale::{median, own_scales};
+use crate::data::lengthscale::{median_of_subsample, own_scales};
 use crate::error::Result;
 use crate::kernel::Lengthscale;
 use crate::{Points, Real};
@@ -44,7 +44,7 @@ impl<T: Real> Search<'_, '_, T> {
         let points = drawn.as_ref().map_or_else(|| Points::from(x), Points::from);
         let points = self.seen(&points)?;
         if self.options.sweeps == 0 {
-            return Ok(Scales(median(&points, most, self.options.seed)?.into()));
+            return Ok(Scales(median_of_subsample(&points, most, self.options.seed)?.into()));
         }
         let (medians, common) = own_scales(&points)?;
         Ok(Scales(medians.into_iter().map(|median| common * median).collect::<Vec<_>>().into()))

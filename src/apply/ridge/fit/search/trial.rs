@@ -167,13 +167,12 @@ fn write_error(
     (name, is_evidence): (&str, bool),
     [error, mean_error]: [f64; 2],
 ) -> std::fmt::Result {
+    if is_evidence {
+        return write!(f, "{name} {error:.2}, {:.1} nats better than the mean", mean_error - error);
+    }
     write!(f, "{name} {error:.6e}")?;
     let share = 100.0 * (1.0 - error / mean_error);
-    match is_evidence {
-        true => write!(f, ", {:.1} nats better than the mean", mean_error - error),
-        false if share.is_finite() => write!(f, ", {share:.2} % explained"),
-        false => Ok(()),
-    }
+    if share.is_finite() { write!(f, ", {share:.2} % explained") } else { Ok(()) }
 }
 
 /// The chosen regression with all errors: the result of [`RidgeSearch`](super::super::RidgeSearch) and
