@@ -12,6 +12,14 @@
 //!
 //! These items are for implementing the traits. Items for using maps are in [`map`](crate::map), [`frequency`](crate::frequency)
 //! and [`kernel`](crate::kernel).
+//!
+//! # Lengthscales of your own kernel
+//! A [`ShiftInvariant`] type holds a [`Lengthscale`](crate::kernel::Lengthscale), a number or a vector with one for
+//! each coordinate, and gives its values and its law for ℓ = 1. The crate divides coordinate l of the points by ℓₗ. To
+//! search lengthscales, for a type `Wide(Lengthscale)` and frequencies `omega` from its draw, take
+//! `RidgeSearch::new(omega, |omega, ell| Trigonometric.build(omega, AnyKernel::own(Wide(ell))))`. For a
+//! [`RadialKernel`](crate::kernel::RadialKernel) the function is `|omega, ell| Trigonometric.build(omega,
+//! kernel.clone().with_lengthscale(ell)?)`.
 
 pub use crate::engine::{Facts, FeatureMap, Form, Lift, Row, Tile};
 pub use crate::frequency::coupling::{Coupling, Rows};

@@ -80,8 +80,9 @@
 //!   before anything else.
 //! - A Gaussian feature is the softmax feature times exp(−½‖x‖²/ℓ²). All maps but [`Sign`], [`Nonlinear`]
 //!   and [`EluPlusOne`] serve both kernels.
-//! - Features carry a separate `f64` log scale, so that attention and logarithms of estimates do not overflow. Estimates, Gram
-//!   matrices and [`Map::transform`] may. Relative errors by rounding are a few eps of the scalar.
+//! - Features carry a separate `f64` log scale, so that attention and logarithms of estimates do not overflow.
+//!   Estimates, Gram matrices and the arrays of [`Map::transform`] may overflow to ±∞. Relative errors by rounding are
+//!   a few eps of the scalar.
 //! - Exponentials below the smallest normal number are 0.
 //! - Weights of rows and of pairs are `f64` for points of either scalar.
 //! - Wrong shapes and parameters are an [`Error`]. The few methods that can panic, for use inside your own maps, say so. A row

@@ -79,8 +79,8 @@ use crate::once::once;
 /// Poisson and geometric maps, `EluPlusOne`, clusters, user-defined maps, and centred inputs of ridge regressions (4096
 /// at a time).
 ///
-/// Columns are gathered to dense rows, as many at a time, whatever the map, which costs O(d) a point. Exact kernels, and a
-/// [`RidgeSearch`](crate::apply::RidgeSearch) that standardises, gather all at once.
+/// Columns are gathered to some hundred dense rows at a time, whatever the map, which costs O(d) a point. Exact
+/// kernels, and a [`RidgeSearch`](crate::apply::RidgeSearch) that standardises, gather all at once.
 #[derive(Clone, Debug)]
 pub struct Points<'a, T: Real> {
     layout: Layout<'a, T>,

@@ -28,10 +28,11 @@ use crate::theory::limits;
 /// ```
 ///
 /// # Definition
-/// σ₁ ≥ σ₂ ≥ … are the singular values of the matrix of K(xᵢ, yⱼ), n × l, divided by its Frobenius norm: their squares sum to 1. Errors
-/// are √(Σ E(K̂ − K)²/Σ K²) over all pairs, as the Gram loss of a plan is. They are for these points.
-/// For all points of which these are a sample, errors of few rows are estimates. The unbiased and the independent error of n rows are at
-/// most √(n/D − 1) and √((n − 1)/D), so that they are too low for narrow kernels. The least error of any features may be too low or too high.
+/// σ₁ ≥ σ₂ ≥ … are the singular values of the matrix of K(xᵢ, yⱼ), n × l, divided by its Frobenius norm: their squares
+/// sum to 1. Errors are √(Σ E(K̂ − K)²/Σ K²) over all pairs of these points, as the Gram loss of a plan is. If the
+/// points are a sample, errors for all points are only estimated. The unbiased and the independent error of n rows are
+/// at most √(n/D − 1) and √((n − 1)/D), so that they are too low for narrow kernels. The least error of any features
+/// may be too low or too high.
 ///
 /// # Cost
 /// O(nld) for the kernel values, and O(nl min(n, l)) for the singular values, in `f64`.
@@ -46,7 +47,8 @@ pub struct GramSpectrum {
 }
 
 impl GramSpectrum {
-    /// The spectrum of K(xᵢ, yⱼ) for points in rows, n × d and l × d. One set of points stands on both sides.
+    /// Computes the singular values of the kernel values K(xᵢ, yⱼ) for points in rows, n × d and l × d. For one set of
+    /// points give it twice.
     ///
     /// # Errors
     /// The errors of [`of_gram`](GramSpectrum::of_gram); [`Shape`](Error::Shape) if the numbers of columns differ, the errors of
@@ -57,7 +59,7 @@ impl GramSpectrum {
         Self::of_gram(&kernel.gram(&wide("the points x", x)?, &wide("the points y", y)?)?)
     }
 
-    /// The spectrum of a matrix of kernel values, n × l.
+    /// Computes the singular values of a matrix of kernel values, n × l.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if the matrix is empty or 0 everywhere, [`NotFinite`](Error::NotFinite) with the first row that holds NaN

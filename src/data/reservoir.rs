@@ -118,7 +118,8 @@ impl Reservoir {
         Ok(Reservoir { seed, ..self })
     }
 
-    /// Sets the number of the next row in the whole data set.
+    /// Sets the number in the whole data set of the next row that is added. Parts that are merged need different
+    /// numbers.
     ///
     /// # Errors
     /// [`Row`](Error::Row) if that row was read already.
@@ -195,7 +196,8 @@ impl Reservoir {
         Ok(rows)
     }
 
-    /// Adds the rows of another part of the data set, read with the same seed.
+    /// Adds the rows of another part of the data set. Both must have one seed and one capacity, and rows of different
+    /// numbers, which [`with_first_row`](Reservoir::with_first_row) gives them.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if the dimensions differ, [`Merge`](Error::Merge) if the seeds or the numbers of rows to keep

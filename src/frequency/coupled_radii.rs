@@ -141,11 +141,12 @@ impl Radii for Given<'_> {
 /// positive features with simplex directions in up to 8 dimensions, whose variance coupled radii may raise by a quarter.
 ///
 /// # Radii of a whole draw
-/// With [`RadiusCoupling::Overall`] the radii of all m rows are in m strata, while directions stay in their blocks. It is for
-/// points in up to three dimensions, whose blocks of d rows leave few radii to couple. For Gaussian kernels and ‖x − y‖ of one
-/// lengthscale it multiplies the variance of orthogonal trigonometric features by 0.06, 0.37 and 0.51 at (d, m) = (1, 8), (2, 6)
-/// and (3, 7). All rows are one block, which depend on each other, so that fewer rows of a draw are no draw of fewer rows.
-/// Directions are those of `Orthogonal` or `Simplex`. The variance is known for up to 4,096 rows.
+/// With [`RadiusCoupling::Overall`] the radii of all m rows are in m strata, while directions stay in their blocks. It
+/// is for points in up to three dimensions, whose blocks of d rows leave few radii to couple. For Gaussian kernels and
+/// ‖x − y‖ of one lengthscale it multiplies the variance of orthogonal trigonometric features by 0.06, 0.37 and 0.51 at
+/// (d, m) = (1, 8), (2, 6) and (3, 7). All m rows are one block and depend on each other, so that the first rows of a
+/// draw do not have the law of a smaller draw. Directions are those of `Orthogonal` or `Simplex`. The variance is known
+/// for up to 4,096 rows.
 ///
 /// # Exact where
 /// Each row has the law of the coupling of directions, so that estimates stay unbiased. Draws need the quantiles of the radii,

@@ -21,8 +21,9 @@ use crate::theory::{BlockLaw, Dependence};
 ///
 /// ```
 /// use random_features::frequency::SimplexPlus;
+/// use random_features::ndarray::Axis;
 /// let omega = SimplexPlus::default().draw(6, 6, 1)?;
-/// let sum = omega.rows().sum_axis(ndarray::Axis(0));
+/// let sum = omega.rows().sum_axis(Axis(0));
 /// assert!(sum.dot(&sum).sqrt() < 0.1);
 /// # Ok::<(), random_features::Error>(())
 /// ```

@@ -17,7 +17,7 @@ use crate::tagged::tagged;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Smoothness {
-    /// ν = ½: e^{−δ}, the Laplace-type kernel.
+    /// ν = ½: e^{−δ}, the exponential kernel.
     Half,
     /// ν = 3/2: (1 + √3 δ) e^{−√3 δ}.
     ThreeHalves,

@@ -13,7 +13,7 @@
 //! A kernel gives its value and its logarithm, for one pair of points or for all pairs of two sets. It computes in `f64` and
 //! rounds once at the end. Maps, tests and examples take these values as the reference.
 //!
-//! All kernels here give the [gradient](Kernel::gradient) of their value with respect to x, too. So does a
+//! All kernels of this module also give the [gradient](Kernel::gradient) of their value with respect to x. So does a
 //! kernel of your own that states its [slope](crate::extend::ShiftInvariant::log_slope).
 //!
 //! | data | kernel |

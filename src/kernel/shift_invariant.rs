@@ -17,7 +17,9 @@ use crate::{Real, SignedLog};
 /// ½(1 + k(2δ) − 2k(δ)²)/m for trigonometric features on m independent frequencies, since cos² a = ½ + ½ cos 2a.
 ///
 /// # Implementing a kernel
-/// This example is exp(−‖δ‖²/4), the Gaussian kernel of lengthscale √2, with radii χ_d/√2:
+/// An implementation holds a [`Lengthscale`] and returns it, but computes everything for ℓ = 1: the crate divides
+/// points by ℓ before it calls `of_square`, and frequencies when it makes a map. This example is exp(−‖δ‖²/4), the
+/// Gaussian kernel of lengthscale √2, with radii χ_d/√2:
 ///
 /// ```
 /// use random_features::extend::Generator;
@@ -125,29 +127,41 @@ use crate::{Real, SignedLog};
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
+/// # Lengthscales, and a search for them
+/// `Wide(2.0.into())` has one lengthscale, and `Wide(vec![0.5, 2.0].into())` one for each coordinate: δₗ = (xₗ −
+/// yₗ)/ℓₗ. Frequencies that are drawn once serve every lengthscale, since their law is for ℓ = 1. Draw them from one
+/// value of the type: the random numbers follow from its `Debug` text, which shows ℓ here. The crate cannot replace the
+/// lengthscale of your type, so [`RidgeSearch`](crate::apply::RidgeSearch) takes a function that makes the map:
+/// `RidgeSearch::new(omega, |omega, ell| Trigonometric.build(omega, AnyKernel::own(Wide(ell))))`. Its option
+/// `with_lengthscale_per_dimension(5)` searches a lengthscale for each coordinate. `RidgeSearch::of_recipe` and
+/// [`AnyKernel::with_lengthscale`](crate::map::AnyKernel::with_lengthscale) refuse a kernel of your own.
+///
 /// # References
 /// Rahimi and Recht, *Random Features for Large-Scale Kernel Machines*.
 pub trait ShiftInvariant: std::fmt::Debug + Send + Sync {
-    /// The name with all parameters except the lengthscale.
+    /// The name with all parameters except the lengthscale. Kernels of your own are equal if their names and
+    /// lengthscales are.
     fn name(&self) -> String;
 
-    /// The lengthscale ℓ.
+    /// The lengthscale ℓ, one number or one for each coordinate, by which the crate divides points.
     fn lengthscale(&self) -> &Lengthscale;
 
-    /// d, if the kernel is for points of one dimension; the default is `None`.
+    /// d, if the kernel is for points in ℝᵈ alone; `None`, the default, if it is for every dimension.
     fn dim(&self) -> Option<usize> {
         None
     }
 
-    /// The law of ω for ℓ = 1.
+    /// The law of the frequencies ω for ℓ = 1, whatever [`lengthscale`](ShiftInvariant::lengthscale) returns.
     fn spectrum(&self) -> Spectrum<'_>;
 
-    /// k as a function of ‖δ‖² if the spectrum is polar; the factor of one coordinate as a function of its square if the
-    /// spectrum is a product; k along the first coordinate if it is a mixture.
+    /// The kernel as a function of a square, for δ = (x − y)/ℓ. For a [polar](Spectrum::Polar) spectrum it is k(δ), and
+    /// the square is ‖δ‖². For a [product](Spectrum::Product) it is the factor of one coordinate, and the square is
+    /// δₗ². For a [mixture](Spectrum::Mixture) the mixture itself gives the values of the kernel, and this method is
+    /// not called.
     fn of_square(&self, square: f64) -> SignedLog;
 
-    /// The slope k′/k of ln |k| at a finite distance above 0: by ‖δ‖ if the spectrum is polar, of the factor of one coordinate by |δₖ|
-    /// if it is a product. A mixture is not asked.
+    /// The slope k′/k of ln |k| at a finite distance above 0. The distance is ‖δ‖ for a polar spectrum, and |δₗ| for
+    /// the factor of one coordinate of a product. For a mixture it is not called.
     ///
     /// [Gradients](Kernel::gradient) of the kernel follow from it; they are taken to be 0 where k is exactly 0. The default is `None` at
     /// every distance: the kernel then has no gradients.
@@ -235,7 +249,8 @@ impl<T: Real, K: ShiftInvariant + ?Sized> Kernel<T> for K {
 /// A dimension, and a sample of a kernel's law in it.
 type Sampled = Option<(usize, Arc<Reference>)>;
 
-/// A user-defined kernel. Two such kernels are equal if their names and lengthscales are.
+/// A kernel of your own, in an [`AnyKernel`](crate::map::AnyKernel). Two such kernels are equal if their names and
+/// lengthscales are.
 #[derive(Clone, Debug)]
 pub struct OwnKernel {
     kernel: Arc<dyn ShiftInvariant>,

@@ -332,7 +332,7 @@ impl ShiftInvariant for SpectralMixture {
         Spectrum::Mixture(self)
     }
 
-    /// k along the first coordinate.
+    /// k at a difference whose first coordinate has this square, and whose others are 0.
     fn of_square(&self, square: f64) -> SignedLog {
         let d = self.terms.iter().flat_map(|term| &term.factors).find_map(Factor::dim).unwrap_or(1);
         self.at(d, &|l| if l == 0 { square.sqrt() } else { 0.0 })

@@ -18,12 +18,13 @@ pub enum Spectrum<'a> {
     Polar(&'a dyn Radii),
     /// The coordinates of ω are independent and identically distributed: k is a product over the coordinates of δ.
     Product(&'a dyn Marginal),
-    /// ω is drawn from one of several sums of independent frequencies.
+    /// The law of a [`SpectralMixture`]: with probability w_q a frequency belongs to term q, and it is then the sum of
+    /// independent frequencies of the term's factors.
     Mixture(&'a SpectralMixture),
 }
 
 impl Spectrum<'_> {
-    /// The law as data.
+    /// The law as data: a name, or [`Other`](Radius::Other) and [`OtherProduct`](Radius::OtherProduct) for your own.
     pub fn law(&self) -> Radius {
         match self {
             Spectrum::Polar(radii) => radii.law(),
@@ -60,11 +61,12 @@ impl Spectrum<'_> {
 /// ```
 ///
 /// With uniform directions the law of the radii determines an isotropic kernel: `Radii` choose the kernel, and a
-/// [`Coupling`](crate::frequency::Coupling) chooses the directions. [`Radius::Chi`] belongs to the
-/// Gaussian and the softmax kernel, [`Radius::RootDim`] to the regularised softmax kernel, a
-/// [`Smoothness`] to a Matérn kernel, [`RationalQuadratic`] and [`PoweredExponential`] to the kernels of these names. A
-/// [`RadialKernel`](super::RadialKernel) finds the radii of any other function of the distance. Implement this trait for a law that you
-/// draw yourself.
+/// [`Coupling`](crate::frequency::Coupling) chooses the directions. [`Radius::Chi`] belongs to the Gaussian and the
+/// softmax kernel, [`Radius::RootDim`] to the regularised softmax kernel, a [`Smoothness`] to a Matérn kernel,
+/// [`RationalQuadratic`] and [`PoweredExponential`] to the kernels of these names. A
+/// [`RadialKernel`](super::RadialKernel) finds the radii of any other function of the distance. Implement this trait
+/// for a law that you draw yourself. The stream of random numbers then depends on the `Debug` text, in which parameters
+/// of the law should show.
 pub trait Radii: std::fmt::Debug + Send + Sync {
     /// Draws `count` independent, finite radii in dimension `d` ≥ 1.
     ///

@@ -116,7 +116,7 @@ impl Backend {
     /// The min(m, n) singular values of an m × n matrix, descending, at a lower cost than `svd`.
     ///
     /// # Errors
-    /// As `svd`.
+    /// The errors of `svd`.
     pub(crate) fn singular_values(self, a: &ArrayRef2<f64>) -> Result<Array1<f64>> {
         let (a, unit) = in_units(rectangular(a)?);
         let values = by!(self, singular_values: a);

@@ -43,7 +43,8 @@ impl Cholesky {
     /// Solves A U = `rhs` for U, for an n × k matrix of k right-hand sides in columns. Cost 2 n² k.
     ///
     /// # Errors
-    /// As [`solve_inplace`](Cholesky::solve_inplace); [`Memory`](Error::Memory) if there is no memory for the solution.
+    /// The errors of [`solve_inplace`](Cholesky::solve_inplace); [`Memory`](Error::Memory) if there is no memory for
+    /// the solution.
     pub fn solve(&self, rhs: &ArrayRef2<f64>) -> Result<Array2<f64>> {
         check_size(RHS_ROWS, self.dim(), rhs.nrows())?;
         check_memory("columns of a solution", rhs.ncols(), rhs.nrows().saturating_mul(size_of::<f64>()))?;
@@ -55,7 +56,7 @@ impl Cholesky {
     /// Solves A u = `rhs` for u. Cost 2 n².
     ///
     /// # Errors
-    /// As [`solve_inplace`](Cholesky::solve_inplace).
+    /// The errors of [`solve_inplace`](Cholesky::solve_inplace).
     pub fn solve_vector(&self, rhs: &ArrayRef1<f64>) -> Result<Array1<f64>> {
         check_size(RHS_ROWS, self.dim(), rhs.len())?;
         let mut solution = rhs.to_owned();

@@ -38,7 +38,7 @@ macro_rules! kernels {
         #[non_exhaustive]
         pub enum AnyKernel {
             $($(#[$doc])* $kernel($kernel),)*
-            /// No named kernel, but the one that the frequencies and the map imply, of points divided by this lengthscale.
+            /// A kernel without a name, which the map and its frequencies imply, of points divided by this lengthscale.
             Implied(Lengthscale),
             /// Your own shift-invariant kernel, for frequencies of its spectral law. A map for it cannot be stored.
             Own(OwnKernel),
@@ -105,25 +105,25 @@ macro_rules! kernels {
 }
 
 kernels! {
-    /// exp(x·y/ℓ²); radii χ.
+    /// exp(x·y/ℓ²), for frequencies with radii χ_d.
     "softmax" => Softmax: exponential_of_products,
-    /// exp(−‖x−y‖²/(2ℓ²)); radii χ.
+    /// exp(−‖x−y‖²/(2ℓ²)), for frequencies with radii χ_d.
     "gaussian" => Gaussian: shift_invariant,
-    /// The regularised softmax kernel; radii √d.
+    /// The regularised softmax kernel, for frequencies with radii √d.
     "regularised softmax" => RegularisedSoftmax: exponential_of_products,
-    /// A Matérn kernel; its spectral radii.
+    /// A Matérn kernel, for frequencies of a multivariate t distribution.
     "matern" => Matern: shift_invariant,
-    /// The rational quadratic kernel; the radii of its spectral law.
+    /// (1 + ‖x−y‖²/(2αℓ²))^{−α}, for frequencies with radii χ_d √τ, where τ has a gamma distribution.
     "rational quadratic" => RationalQuadratic: shift_invariant,
-    /// exp(−(‖x−y‖/ℓ)^α); the radii of its spectral law.
+    /// exp(−(‖x−y‖/ℓ)^α), for frequencies with radii χ_d √(2τ), where τ has a positive stable law.
     "powered exponential" => PoweredExponential: shift_invariant,
-    /// Sums of products of kernels, cosines and periodic kernels; frequencies of its own.
+    /// A sum of products of kernels, cosines and periodic kernels, for independent frequencies that it draws itself.
     "spectral mixture" => SpectralMixture: shift_invariant,
-    /// exp(−‖x−y‖₁/ℓ); coordinates with the Cauchy distribution.
+    /// exp(−‖x−y‖₁/ℓ), for frequencies whose coordinates have the Cauchy distribution.
     "laplace" => Laplace: shift_invariant,
-    /// 1 − 2θ/π with the angle θ between x and y; uniform directions.
+    /// 1 − 2θ/π with the angle θ between x and y, for frequencies of uniform directions.
     "angular" => Angular: of_projections,
-    /// E\[(f(ω·x) + ε)(f(ω·y) + ε)\] of a function f; ω ~ N(0, I).
+    /// E\[(f(ω·x) + ε)(f(ω·y) + ε)\] of a function f, for frequencies ω ~ N(0, I).
     "activation" => ActivationKernel: of_projections,
 }
 
@@ -139,9 +139,9 @@ impl AnyKernel {
     /// ```
     /// use random_features::frequency::Frequencies;
     /// use random_features::map::AnyKernel;
+    /// use random_features::ndarray::arr2;
     /// use random_features::{Map, Trigonometric};
-    /// let omega =
-    ///     Frequencies::from_rows(ndarray::arr2(&[[0.5, -1.0], [2.0, 0.25]]))?;
+    /// let omega = Frequencies::from_rows(arr2(&[[0.5, -1.0], [2.0, 0.25]]))?;
     /// let map: Map<f64> = Trigonometric.build(omega, AnyKernel::implied(2.0))?;
     /// assert!(map.kernel().is_none());
     /// # Ok::<(), random_features::Error>(())
@@ -150,7 +150,8 @@ impl AnyKernel {
         AnyKernel::Implied(lengthscale.into())
     }
 
-    /// Your own shift-invariant kernel, which a map on frequencies of its spectral law estimates.
+    /// Makes a kernel of a shift-invariant type of your own. Maps on frequencies of its spectral law estimate it, at
+    /// points divided by the lengthscale that its [`lengthscale`](ShiftInvariant::lengthscale) returns.
     ///
     /// Kernel, law and frequencies are compared by samples when a map of nine frequencies or more is made, and the map is refused
     /// if they differ. The kernel must be the mean of cos ω·δ over its own law, and frequencies of a law without a name must be of
@@ -162,8 +163,8 @@ impl AnyKernel {
     /// Sets the lengthscale ℓ.
     ///
     /// # Errors
-    /// [`Parameter`](crate::Error::Parameter) if an ℓ is outside its domain, [`Unsupported`](crate::Error::Unsupported) for a
-    /// kernel of your own.
+    /// [`Parameter`](crate::Error::Parameter) if an ℓ is outside its domain, [`Unsupported`](crate::Error::Unsupported)
+    /// for the angular kernel and any ℓ but 1, and for a kernel of your own, whose type you make anew with another ℓ.
     pub fn with_lengthscale(self, lengthscale: impl Into<Lengthscale>) -> Result<Self> {
         let lengthscale = lengthscale.into().checked()?;
         Ok(match self {

@@ -14,7 +14,7 @@ use crate::theory::Pair;
 /// Positive features on frequencies of any stated density: importance sampling.
 ///
 /// ```
-/// use random_features::ndarray::{Array2, arr1};
+/// use random_features::ndarray::{Array2, ArrayView1, arr1};
 /// use random_features::frequency::{Frequencies, Independent};
 /// use random_features::Importance;
 /// // q is a mixture of two normal densities of unit variance, around 0 and around
@@ -22,7 +22,7 @@ use crate::theory::Pair;
 /// let w = [2.0, 1.0];
 /// let mut rows = Independent.draw(2, 512, 1)?.rows().into_owned();
 /// rows.rows_mut().into_iter().step_by(2).for_each(|mut row| row += &arr1(&w));
-/// let gauss = |row: ndarray::ArrayView1<f64>, mean: &[f64; 2]| {
+/// let gauss = |row: ArrayView1<f64>, mean: &[f64; 2]| {
 ///     let square: f64 = row.iter().zip(mean).map(|(a, b)| (a - b).powi(2)).sum();
 ///     (-0.5 * square).exp() / std::f64::consts::TAU
 /// };

@@ -18,8 +18,8 @@ use crate::numeric::{self, Isa, Packed, matrix_of, product, slice_of};
 use crate::once::once;
 use crate::progress;
 
-/// Positive features with frequencies from the density that is best for given points. Their mean squared error over all pairs of the
-/// points is the least of all unbiased features, if as many have an independent draw each.
+/// Positive features with frequencies from the density that is best for given points. Their mean squared error over all
+/// pairs of the points is the least that m unbiased features with independent draws can have.
 ///
 /// ```
 /// use random_features::data::GramSpectrum;

@@ -77,7 +77,8 @@ impl Recipe {
         self.size().blocks
     }
 
-    /// The maps that this one is made of, in the order in which they are written; none if it is plain.
+    /// The maps that this one is made of, in the order of the fields of the combination; none if it is plain. For a
+    /// hybrid the map of each coefficient comes before its base.
     pub fn children(&self) -> Vec<&Recipe> {
         match self {
             Recipe::Plain(_) => Vec::new(),
@@ -85,7 +86,7 @@ impl Recipe {
         }
     }
 
-    /// All plain maps of the tree, in the order in which they are written.
+    /// All plain maps of the tree, depth first.
     pub fn leaves(&self) -> Vec<&PlainRecipe> {
         match self {
             Recipe::Plain(plain) => vec![plain],

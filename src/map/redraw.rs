@@ -50,7 +50,7 @@ impl Redraw {
         Ok(Redraw { recipe, seed, interval })
     }
 
-    /// The number of redraws before a step. Steps with equal numbers have one map.
+    /// The number of redraws before a step. Steps with equal numbers of redraws share a map.
     pub fn number(&self, step: u64) -> u64 {
         step / self.interval
     }

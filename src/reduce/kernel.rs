@@ -16,14 +16,14 @@ use crate::rows::RowRanges;
 ///
 /// In this example two machines read halves of a data set, and a coordinator without the map adds their sums.
 /// ```
-/// use random_features::ndarray::{Array2, s};
+/// use random_features::ndarray::{Array2, Axis, s};
 /// use random_features::apply::Smoother;
 /// use random_features::frequency::Orthogonal;
 /// use random_features::reduce::KernelSums;
 /// use random_features::{Map, Positive, Result};
 /// let wave = |i: usize, k: usize| ((i * (k + 2)) as f64).sin();
 /// let x = Array2::from_shape_fn((400, 2), |(i, k)| wave(i, k));
-/// let y = x.map_axis(ndarray::Axis(1), |x| x[0] * x[1]);
+/// let y = x.map_axis(Axis(1), |x| x[0] * x[1]);
 /// let map: Map<f64> = Positive.gaussian(Orthogonal.draw(2, 256, 5)?, 0.5)?;
 ///
 /// let machine = |rows: std::ops::Range<usize>| -> Result<KernelSums<f64>> {
@@ -97,7 +97,9 @@ impl<T: Real> KernelSums<T> {
         self.rows.ranges()
     }
 
-    /// Adds the sums over other rows, which are of an equal map, to these.
+    /// Adds the sums over other rows to these. The map and the number of targets must be equal. The rows must have
+    /// different numbers, which [`with_first_row`](crate::apply::Smoother::with_first_row) gives them before they are
+    /// added.
     ///
     /// # Errors
     /// [`Merge`](Error::Merge) if maps or numbers of targets differ, [`Row`](Error::Row) if a row is in both. The sums are

@@ -11,11 +11,11 @@ pub enum Basis {
     ClosedForm,
     /// An upper bound that holds with a stated probability.
     Bound,
-    /// A closed form that holds approximately: to first order, or for frequencies that are coupled less.
+    /// A closed form to first order, as for the errors of attention with independent frequencies.
     Approximate,
     /// Errors at held-out points, to which features were not fitted.
     HeldOut,
-    /// Redraws of all frequencies: their number.
+    /// Simulation: the number of times that all frequencies were drawn anew.
     Simulation(usize),
 }
 

@@ -12,7 +12,7 @@ use crate::numeric::special::ln_add_exp;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Sharing {
-    /// Each basis has its own frequencies.
+    /// Each base has its own frequencies.
     Independent,
     /// Both bases use the same frequencies.
     Shared,

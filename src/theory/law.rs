@@ -128,7 +128,7 @@ pub struct BlockLaw {
     pub dependence: Dependence,
     /// The law of the norms ‖ω‖.
     pub radius: Radius,
-    /// Rows come in pairs (ω, −ω); if the size is odd, the last row is unpaired.
+    /// Whether rows come in pairs (ω, −ω). If the size is odd, the last row is unpaired.
     pub antithetic: bool,
 }
 

@@ -146,7 +146,8 @@ impl Shaping {
         Ok(Shaping { rank: Rank::For(m), ..self })
     }
 
-    /// Chooses ρₗ for this share of φₗ; the default is 1, or 0.7 if pairs have weights. Truncated shapes ignore it.
+    /// Sets the share s of φₗ for which ρₗ is chosen: the optimal ρₗ of s φₗ. The default is 1, or 0.7 if pairs have
+    /// weights. Truncated shapes ignore it.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless the share is positive and finite.

@@ -90,18 +90,19 @@ macro_rules! into_composite {
 into_composite!(Hybrid, Clustered, Conditioned, UnbiasedNystroem, WeightedSum);
 
 impl<M> Composite<M> {
-    /// The maps that are combined, in the order in which they are written.
+    /// The maps that are combined, in the order of the fields of the combination. For a hybrid the map of each
+    /// coefficient comes before its base.
     pub fn children(&self) -> Vec<&M> {
         of_each!(self, node => node.children())
     }
 
-    /// The maps that are combined, in the order in which they are written, to be changed.
+    /// The maps that are combined, in the order of [`children`](Composite::children), to be changed.
     pub fn children_mut(&mut self) -> Vec<&mut M> {
         of_each!(self, node => node.children_mut())
     }
 
-    /// The combination of the maps that `each` makes of the maps, in the order in which they are written; the first error of
-    /// `each`, if there is one.
+    /// Replaces each map by the one that `each` makes of it, in the order of [`children`](Composite::children). Returns
+    /// the first error of `each`, if there is one.
     pub fn try_map<N, E>(&self, each: impl FnMut(&M) -> Result<N, E>) -> Result<Composite<N>, E> {
         Ok(of_each!(self, node => node.try_map(each)?.into()))
     }

@@ -22,9 +22,9 @@ use crate::numeric::{Isa, Packed, max_abs, product, slice_of, slice_of_mut};
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct UnbiasedNystroem<M> {
-    /// φ.
+    /// The Nyström features φ.
     pub nystroem: M,
-    /// f.
+    /// The features f, which estimate K without bias, before the part that φ explains is subtracted.
     pub features: M,
 }
 

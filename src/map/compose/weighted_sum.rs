@@ -33,25 +33,25 @@ use crate::{Real, SignedLog};
 /// ```
 ///
 /// # Definition
-/// The features are those of the maps, one map after another, times √wₖ. Maps may estimate different kernels. If a kernel of one of them
-/// is not known, that of the sum is not.
+/// The features are the features of each map times √wₖ, one map after another. Maps may estimate different kernels. The
+/// kernel of the sum is known if the kernels of all maps are.
 ///
 /// # Variance
 /// Σ wₖ² Var Pₖ if all parts have closed forms and draws of their own. Recipes of equal draws share their frequencies, and there is no
 /// closed form: give them different m or other [streams](crate::recipe::Draw::with_stream).
 ///
 /// # Exact where
-/// All parts are.
+/// Where all parts are exact.
 ///
 /// # Cost
 /// The cost of all parts.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct WeightedSum<M> {
-    /// wₖ, positive.
+    /// The weights wₖ, positive and finite, one for each map.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub weights: Vec<f64>,
-    /// Pₖ, one for each weight.
+    /// The maps Pₖ, one for each weight.
     pub maps: Vec<M>,
 }
 

@@ -56,10 +56,10 @@ impl Nystroem {
     /// D features without bias of the points x, n × d: the best Nyström features, and [random features](Recipe::for_kernel) of what they
     /// leave of K. At most D, and more than D − 2, if no kind is scarce.
     ///
-    /// How many there are of either kind is chosen from at most 2048 points. Nyström features are fitted to one half of them, and the
-    /// other half has the rests r(x) = K(x, x) − K̂(x, x). The number k of Nyström features is the one for which (Σ r(x))²/(D − k) is
-    /// least, from 0 to 1024. Then k features are [fitted](Nystroem::fit) to all points. Where the spectrum is flat, k is 0, and the
-    /// recipe is that of random features alone.
+    /// How many there are of either kind is chosen from at most 2048 points. Nyström features are fitted to one half of
+    /// them, and the other half has the rests r(x) = K(x, x) − K̂(x, x). The number k of Nyström features is the one
+    /// for which (Σ r(x))²/(D − k) is least, from 0 to 1024. Then k features are [fitted](Nystroem::fit) to all points.
+    /// Where the eigenvalues of K hardly decay, k is 0, and the recipe has random features alone.
     ///
     /// ```
     /// use random_features::Map;

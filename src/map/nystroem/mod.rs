@@ -86,11 +86,12 @@ use values::{Landmarks, check_points, valued};
 /// needs the Cargo feature `faer` or `ndarray-linalg`.
 ///
 /// # When
-/// Nyström features have the smaller error wherever the spectrum of K on the data decays fast. On handwritten digits, wines
-/// and tumours, errors of `fit` were 5 to 70 times smaller than those of orthogonal frequencies, with D = 64 and ℓ the median distance
-/// or half of it. Where the spectrum decays slowly, a regression may do better on as many random features. Take random features also
-/// where data are not known, estimates must be unbiased, machines share no landmarks, or MD a point is too dear.
-/// A plan [compares both](crate::planner::Planner::with_nystroem) on points.
+/// Nyström features have a smaller error than random ones where the eigenvalues of K on the data decay fast. On
+/// handwritten digits, wines and tumours, errors of `fit` were 5 to 70 times smaller than those of orthogonal
+/// frequencies, with D = 64 and ℓ the median distance or half of it. Where the eigenvalues decay slowly, a regression
+/// may do better on as many random features. Take random features also if the data are not known yet, estimates must be
+/// unbiased, machines cannot share landmarks, or MD operations a point are too many. A plan [compares
+/// both](crate::planner::Planner::with_nystroem) on points.
 ///
 /// # References
 /// Williams and Seeger, *Using the Nyström Method to Speed Up Kernel Machines*; Chen, Epperly, Tropp and Webber, *Randomly Pivoted
@@ -174,7 +175,9 @@ impl Nystroem {
     /// landmarks Z. A K Aᵀ = 1, for all of A but those of your own, makes E\[(f(x) − Bφ(x))·(f(y) − Bφ(y))\] = K(x, y) − K̂(x, y). At
     /// landmarks, before a [truncation](Nystroem::truncated), the second part is 0.
     ///
-    /// The variance is that of features of the rest K − K̂, small where the spectrum decays. No closed form is known. With a linear algebra `Nystroem::fit_unbiased` chooses how many features of either kind to take.
+    /// The variance is that of features of the rest K − K̂, which is small where the eigenvalues of K on the data decay
+    /// fast. No closed form is known. With the Cargo feature `faer` or `ndarray-linalg`, `Nystroem::fit_unbiased`
+    /// chooses how many features of either kind to take.
     ///
     /// # Errors
     /// [`Unsupported`](Error::Unsupported) if f is not known to estimate K, or, when a map is made of it, unless A K Aᵀ = 1;

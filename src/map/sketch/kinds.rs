@@ -33,7 +33,7 @@ pub(super) type SketchReader = fn(&SketchNumbers) -> Result<Arc<dyn AnySketch>>;
 /// # }
 /// # impl<T: random_features::Real> FeatureMap<T> for One {
 /// #     fn facts(&self) -> Facts { Facts::new(1, vec![1]) }
-/// #     fn fill(&self, _: Side, x: ndarray::ArrayView2<'_, T>, _: Form, tile: &mut Tile<'_, T>) {
+/// #     fn fill(&self, _: Side, x: random_features::ndarray::ArrayView2<'_, T>, _: Form, tile: &mut Tile<'_, T>) {
 /// #         for i in 0..x.nrows() { tile.row(i).values.fill(T::one()); tile.row(i).log_scales.fill(0.0); }
 /// #     }
 /// # }

@@ -18,7 +18,7 @@ use crate::theory::complex_exponential::Symmetry;
 use crate::theory::gerf::GerfSign;
 use crate::{ComplexExponential, Gerf, Map, Poisson, Positive, Real, Recipe, Side, Trigonometric};
 
-/// The times of operations on a machine, by which a planner counts nanoseconds.
+/// The nanoseconds that operations take on a machine, by which a planner counts costs in time.
 ///
 /// ```
 /// # use random_features::ndarray::Array2;
@@ -33,9 +33,10 @@ use crate::{ComplexExponential, Gerf, Map, Poisson, Positive, Real, Recipe, Side
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
-/// It holds nanoseconds of each operation, for one of many points on all threads. Times of maps that follow from it are within a
-/// factor of about two of those that are measured. A plan in nanoseconds depends on it: keep it (feature `serde`), and pass it in
-/// [again](crate::planner::Planner::with_calibration), for the same plan.
+/// Each number is the time of an operation for one point of a large batch on all threads. The times of maps that are
+/// computed from them are within a factor of about two of measured times. A plan in nanoseconds depends on its
+/// calibration: to make the same plan again, store it (feature `serde`) and [pass it
+/// in](crate::planner::Planner::with_calibration).
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Calibration {
@@ -99,7 +100,8 @@ const NUMBERS: usize = 1 << 20;
 const REPEATS: usize = 5;
 
 impl Calibration {
-    /// Measures features of `T` on this machine, in some tenths of a second. Each measurement gives other numbers.
+    /// Measures features of `T` on this machine, in some tenths of a second. The numbers differ from measurement to
+    /// measurement.
     ///
     /// # Errors
     /// [`Memory`](crate::Error::Memory) if there is none for some thousand points.

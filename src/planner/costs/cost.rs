@@ -23,7 +23,7 @@ pub(crate) struct Cost {
     pub nanoseconds: f64,
 }
 
-/// The measure of a budget: what is counted for the features of a point.
+/// The unit of a budget or a cost: what is counted for the features of a point.
 ///
 /// ```
 /// # use random_features::ndarray::Array2;
@@ -44,7 +44,7 @@ pub enum Measure {
     Multiplications,
     /// Bytes of the features with their scales.
     Bytes,
-    /// Nanoseconds for one of many points on all threads, by a [`Calibration`](crate::planner::Calibration).
+    /// Nanoseconds for one point of a large batch on all threads, by a [`Calibration`](crate::planner::Calibration).
     Nanoseconds,
 }
 

@@ -11,8 +11,9 @@ pub struct Expected {
     /// The error; infinite where it is beyond the range of numbers or of the approximation.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub value: f64,
-    /// The standard error of the value, from the sample of points and, in a simulation, from the sample of draws. For a rough number
-    /// of attention it is at least the value, and it is infinite where nothing is known. It knows nothing that no pair in the sample shows: where few pairs rule an error, samples differ by more.
+    /// The standard error of the value, from the sample of points and, in a simulation, from the sample of draws. For a
+    /// rough number of attention it is at least the value, and it is infinite where nothing is known. It does not count
+    /// what no pair of the sample shows: if few pairs make most of an error, samples differ by more.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub standard_error: f64,
     /// How the value was found: by a closed form, a bound, an approximation, held-out points or draws.

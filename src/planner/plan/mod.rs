@@ -62,13 +62,14 @@ pub(crate) struct LeftOut {
 /// With the feature `serde` a plan is stored as plain data, as JSON for example.
 ///
 /// # Order
-/// Recipes are ranked by their loss plus one standard error of its draws, if it was simulated; losses that differ by less than about
-/// half a percent count as equal, and the cheaper comes first. With a [maximal error](crate::planner::Planner::with_max_error) the
-/// cheapest come first. A budget is an upper limit: a recipe has fewer frequencies where those make whole blocks of its coupling with
-/// smaller errors. Recipes that are one map have one row.
+/// Recipes are ranked by their loss plus one standard error of its draws, if it was simulated; losses that differ by
+/// less than about half a percent count as equal, and the cheaper comes first. With a [maximal
+/// error](crate::planner::Planner::with_max_error) the cheapest come first. A budget is an upper limit: a recipe has
+/// fewer frequencies if whole blocks of its coupling then have smaller errors. Equal recipes share a row, and its
+/// sentence names the others. So do recipes of this crate with equally many features and equal errors in closed form.
 ///
-/// Losses of the first recipes are over all pairs that were evaluated. Losses far behind may be over some of these pairs, as their
-/// sentences say.
+/// The losses of the leading recipes are evaluated at all [`pairs`](Plan::pairs). A loss far behind may be evaluated at
+/// some of these pairs, and its recipe's sentence then says so.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -77,7 +78,7 @@ pub struct Plan {
     pub title: String,
     /// The loss that is minimised, or kept below a maximal error.
     pub loss: Loss,
-    /// The measure in which costs are compared.
+    /// The unit in which costs are counted, such as features or multiplications.
     pub measure: Measure,
     /// The ranked recipes, the best first.
     pub choices: Vec<RankedRecipe>,
@@ -85,7 +86,7 @@ pub struct Plan {
     pub(crate) left_out: Vec<LeftOut>,
     /// The number of pairs of points on which errors were evaluated.
     pub pairs: usize,
-    /// The times that costs are counted with, if they are counted in time.
+    /// The nanoseconds of each operation; `None` if costs are not counted in time and no calibration was given.
     pub calibration: Option<Calibration>,
 }
 
@@ -99,8 +100,9 @@ impl Plan {
         self.choices.first().ok_or(Error::Unsupported { what })
     }
 
-    /// Whether the best recipe has a usable loss. A plan whose loss is small works although many small kernel values have large
-    /// relative errors; its [advice](Plan::advice) says so.
+    /// Whether the best recipe has a usable loss: one below 0.5, or below 0.9 if at most a tenth of the pairs have
+    /// relative errors above 1. A loss that keeps a maximal error is usable, too. A loss below 0.5 is usable although
+    /// many small kernel values may have large relative errors, which the [advice](Plan::advice) says.
     pub fn works(&self) -> bool {
         !self.choices.is_empty() && self.advice.as_ref().is_none_or(|advice| advice.works)
     }

@@ -50,22 +50,22 @@ pub struct RankedRecipe {
     pub map: String,
     /// The name of the coupling.
     pub coupling: String,
-    /// m, the number of frequencies, of each base if it has several.
+    /// m, the number of frequencies: of each base map, if there are several. For Nyström features it is D.
     #[cfg_attr(feature = "serde", serde(rename = "frequencies"))]
     pub m: usize,
     /// The errors to expect.
     pub forecast: Forecast,
-    /// The least errors of as many features.
+    /// The least errors that any map with this number of features can have.
     #[cfg_attr(feature = "serde", serde(default))]
     pub limits: Limits,
-    /// Whether few pairs of a sample, few draws or a rough number for attention rule the loss, so that it may be off by a factor of 1.5
-    /// and more. Nothing is known of a loss that is infinite. A plan shows it as `?`.
+    /// Whether the loss may be off by a factor of 1.5 and more: it is infinite, or its standard error from pairs that
+    /// were not evaluated, draws and approximations is above 15 % of it. A plan prints `?` beside it.
     #[cfg_attr(feature = "serde", serde(default))]
     pub uncertain: bool,
     pub(crate) cost: Cost,
     /// Whether estimates have a bias.
     pub biased: bool,
-    /// The reason for its rank.
+    /// A sentence with the reason for the rank, the source of the loss, and other names of the map.
     pub why: String,
 }
 

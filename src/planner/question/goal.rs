@@ -35,7 +35,8 @@ impl Goal {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Loss {
-    /// √(Σ E(K̂ − K)²/Σ K²) over pairs: the error of the Gram matrix in the Frobenius norm. Pairs with large values rule it.
+    /// √(Σ E(K̂ − K)²/Σ K²) over pairs: the error of the Gram matrix in the Frobenius norm. It depends mostly on the
+    /// pairs with large kernel values.
     #[default]
     Gram,
     /// The mean over pairs of √E(K̂ − K)²/|K|.
@@ -47,8 +48,8 @@ pub enum Loss {
     /// The value of √E(K̂ − K)²/|K| that a hundredth of the pairs exceed.
     RelativeNinetyNine,
     /// The error of normalised attention's weights, to first order: the
-    /// [`weight_error`](crate::apply::attention::ErrorReport::weight_error) of an error report. Where normalisers vary much, it is the
-    /// report's rough number, marked as uncertain, and infinite where there is none.
+    /// [`weight_error`](crate::apply::attention::ErrorReport::weight_error) of an error report. Where normalisers vary
+    /// much, it is the report's rough number and marked as uncertain; without a rough number it is infinite.
     AttentionWeights,
     /// The error of normalised attention's output, to first order, with a rough number where normalisers vary much. It needs
     /// [values](crate::planner::Planner::with_values).
@@ -56,9 +57,10 @@ pub enum Loss {
     /// The excess risk of ridge regression: its mean squared error at held-out points less the error of the exact kernel there, over
     /// the variance of the targets. It needs [targets](crate::planner::Planner::with_ridge_targets).
     ///
-    /// It comes from a pilot on some of the points. The λ is the best one for the exact kernel at all of these: at held-out points, and
-    /// at training points that are left out. Where the exact kernel predicts no better than the mean of the targets, the error of the
-    /// mean takes its place, and the plan's [advice](crate::planner::Plan::advice) says so.
+    /// It is measured by regressions on at most 750 of the points, a third of which are held out. Their λ minimises the
+    /// error of the exact kernel over all of these points: the error at the held-out third, and the leave-one-out error
+    /// at the others. If the exact kernel predicts no better than the mean of the targets, the excess is over the error
+    /// of the mean, and the plan's [advice](crate::planner::Plan::advice) says so.
     Ridge,
 }
 

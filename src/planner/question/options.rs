@@ -64,7 +64,7 @@ impl Planner {
 
 /// # Options: the budget, or the error to reach
 impl Planner {
-    /// Limits the features of a point, D; to 256 unless another budget is stated. [`plan`](Planner::plan) refuses 0.
+    /// Limits the number D of features; the default budget is 256 features. [`plan`](Planner::plan) refuses 0.
     pub fn with_max_features(self, most: usize) -> Self {
         self.with_budget(Measure::Features, most as f64)
     }
@@ -83,7 +83,8 @@ impl Planner {
         self.reaching(error, None)
     }
 
-    /// Asks for the cheapest recipes of which one draw keeps the error of the Gram matrix with this probability.
+    /// Asks for the cheapest recipes of which a single draw has at most this error of the Gram matrix, with this
+    /// probability.
     ///
     /// That takes 1/(1 − probability) times as many frequencies as the [mean](Planner::with_max_error) error, by Markov's inequality,
     /// or fewer by McDiarmid's where features are bounded. Both are bounds: fewer features may do.
@@ -104,7 +105,8 @@ impl Planner {
         Ok(Planner { goal: Goal::MaxError { error, probability, measure }, ..self })
     }
 
-    /// Sets the measure by which recipes that keep a [maximal error](Planner::with_max_error) are cheap; features unless stated.
+    /// Sets the unit of the cost by which recipes that keep a [maximal error](Planner::with_max_error) are compared;
+    /// the number of features unless stated.
     pub fn with_cheapest_in(mut self, by: Measure) -> Self {
         self.cheapest = by;
         if let Goal::MaxError { measure, .. } = &mut self.goal {
@@ -178,7 +180,7 @@ impl Planner {
         self
     }
 
-    /// Takes only maps with the same features on both sides.
+    /// Takes only symmetric maps: φ = ψ, so that Gram matrices are positive semidefinite.
     pub fn only_symmetric(mut self) -> Self {
         self.constraints.symmetric = true;
         self
@@ -192,12 +194,12 @@ impl Planner {
 
     /// Proposes Nyström features of the points, too.
     ///
-    /// They often have far smaller errors than random features, but are fitted to these points, biased and not random: all seeds give
-    /// one map, whose own [kernel](crate::Map::kernel) is what it estimates. The plan has at most 512 of them, fitted to all points
-    /// that it keeps (4,096 of each set unless a [`Reservoir`](crate::data::Reservoir) says otherwise). Its errors are those at held-out
-    /// points, with features fitted to half of the points. [`forecast`](Planner::forecast) and [`measure`](Planner::measure) have the
-    /// smaller ones at the fitted points.
-    /// A [`RidgeSearch`](crate::apply::RidgeSearch), which tries other lengthscales, does not take them.
+    /// They often have far smaller errors than random features, but are fitted to these points, biased and not random:
+    /// all seeds give one map, whose own [kernel](crate::Map::kernel) is what it estimates. The plan has at most 512 of
+    /// them, fitted to all points that it keeps (4,096 of each set unless a [`Reservoir`](crate::data::Reservoir) says
+    /// otherwise). Its errors are those at held-out points, with features fitted to half of the points.
+    /// [`forecast`](Planner::forecast) and [`measure`](Planner::measure) give the smaller errors at the points of the
+    /// fit. A [`RidgeSearch`](crate::apply::RidgeSearch) refuses such a recipe, since it tries other lengthscales.
     ///
     /// Where a bias is [not allowed](Planner::only_unbiased), random features of the rest are added
     /// ([`Nystroem::fit_unbiased`](crate::map::Nystroem::fit_unbiased)), and errors are means over eight draws.
@@ -205,9 +207,10 @@ impl Planner {
     /// For two sets of points they are fitted to both together. For a maximal error the plan has about the fewest that keep it, which
     /// takes up to 70 fits of at most 512 features to half of the points, some tens of seconds at worst.
     ///
-    /// The plan says why it leaves them out. Losses of attention, several heads, features that must not be negative, costs in time, and a
-    /// maximal error with a probability have none. Else a fit fails, the fewest are too dear, the most do not reach the error, or random
-    /// features alone have a smaller error where a bias is not allowed.
+    /// [`Plan::left_out`](crate::planner::Plan::left_out) gives the reason if a plan has no Nyström features. They are
+    /// not tried for losses of attention, several heads, features that must not be negative, costs in time, and a
+    /// maximal error with a probability. Otherwise the fit failed, the fewest features exceed the budget, up to 512
+    /// features do not reach the error, or random features alone have a smaller error where a bias is not allowed.
     ///
     /// ```
     /// # use random_features::ndarray::Array2;
@@ -233,9 +236,10 @@ impl Planner {
     /// sketch grows. Its coupling stays, whatever couplings the plan takes. Within a budget, errors without a closed form are simulated.
     /// A recipe for another kernel is biased, and ranked by its error for the plan's kernel.
     ///
-    /// These are errors of the [plan](Planner::plan): a recipe for another dimension, with several parts or given numbers, a sketch that
-    /// cannot have any number of terms, and a name that is empty, taken or longer than 60 letters. A loss of attention refuses
-    /// recipes for another kernel, and a budget of time refuses sketches. A draw that fails ends the plan with its error.
+    /// [`plan`](Planner::plan) refuses a recipe for another dimension, with several parts, or with frequencies that
+    /// were given as numbers. It also refuses a sketch that cannot have any number of terms, and a name that is empty,
+    /// taken or longer than 60 letters. A loss of attention refuses recipes for another kernel, and a budget of time
+    /// refuses sketches. A draw that fails ends the plan with its error.
     ///
     /// ```
     /// # use random_features::ndarray::Array2;
@@ -258,14 +262,15 @@ impl Planner {
         self
     }
 
-    /// Leaves out couplings by fast transforms, but for those of [stated recipes](Planner::with_recipe).
+    /// Leaves out couplings by fast transforms (Hadamard and Givens), except in [recipes of your
+    /// own](Planner::with_recipe).
     pub fn without_structured(mut self) -> Self {
         self.constraints.no_structured = true;
         self
     }
 
-    /// Takes only these couplings, such as `[Independent.into(), Orthogonal.into()]`. Maps over counts, which are always independent,
-    /// and [stated recipes](Planner::with_recipe) stay.
+    /// Takes only these couplings, such as `[Independent.into(), Orthogonal.into()]`. Maps of counts, which are always
+    /// independent, and [recipes of your own](Planner::with_recipe) are kept.
     pub fn with_couplings(mut self, couplings: impl IntoIterator<Item = AnyCoupling>) -> Self {
         self.constraints.couplings = Some(couplings.into_iter().collect());
         self
@@ -274,7 +279,7 @@ impl Planner {
 
 /// # Options: how costs are counted, and the seed
 impl Planner {
-    /// Plans for features of the scalar `T`, whatever the data were: the bytes of a number and the time of work follow from it.
+    /// Sets the scalar `T` of the features, whatever the scalar of the data: bytes and times are counted for it.
     pub fn with_scalar<T: Real>(mut self) -> Self {
         self.data.scalar = size_of::<T>();
         self.measured = OnceLock::new();

@@ -44,10 +44,12 @@ const FEATURES: usize = 256;
 /// ```
 ///
 /// # Definition
-/// A planner tries every map that supports the kernel with every compatible coupling; parameters are fitted to the data. It evaluates
-/// the errors of each recipe within the budget: by closed forms at pairs of points, or, for the most promising recipes without a
-/// closed form, by draws at some of the pairs, as a ratio to the closed form of another coupling. The plan ranks recipes by their
-/// [`Loss`].
+/// A planner combines every map that supports the kernel with every compatible coupling, and fits parameters to the
+/// data. It evaluates the errors of each recipe within the budget by closed forms at pairs of points. Some couplings
+/// have no closed form. Then the errors of the most promising maps are simulated by draws, at all pairs of a few
+/// points, and divided by the closed form of the same map with another coupling at these pairs. This ratio, times that
+/// closed form at all pairs, is the forecast. A map without any closed form has the errors of its draws alone. The plan
+/// ranks recipes by their [`Loss`].
 ///
 /// A plan follows from data, options and seed alone, on any number of threads; a budget of time depends on its
 /// [`Calibration`].
@@ -223,8 +225,8 @@ impl Planner {
         Ok(*self.measured.get_or_init(|| measured))
     }
 
-    /// The cost of the features of a point, by any recipe. It is NaN nanoseconds without a
-    /// [calibration](Planner::with_calibration).
+    /// The cost of the features of a point, by any recipe. It is NaN for [`Measure::Nanoseconds`] unless a
+    /// [calibration](Planner::with_calibration) was given.
     ///
     /// ```
     /// # use random_features::ndarray::Array2;

@@ -144,8 +144,11 @@ impl<T: Real> GramSums<T> {
         Ok(GramSums { inputs, ..self })
     }
 
-    /// Adds the rows of other sums to these. Both must have an equal map and equal centring and scaling of inputs. The bits do
-    /// not depend on the order of merging, up to 16 million updates of a few rows each. Beyond, results agree to rounding.
+    /// Adds the rows of other sums to these. The map, the centring and scaling of inputs and the number of targets must
+    /// be equal. The rows must have different numbers, which
+    /// [`with_first_row`](crate::apply::RidgeStatistics::with_first_row) gives them before they are added. The bits do
+    /// not depend on the order of merging, up to 16 million updates of a few rows each. Beyond, results agree to
+    /// rounding.
     ///
     /// # Errors
     /// [`Merge`](Error::Merge) if maps, standardisations or numbers of targets differ, [`Row`](Error::Row) if a row is in both,
