@@ -195,7 +195,7 @@ impl<T: Real> SoftmaxSampler<T> {
     /// let classes = Array2::from_shape_simple_fn(shape, || rng.random::<f64>());
     /// let map = Positive.softmax(Orthogonal.draw(4, 64, 1)?)?;
     /// let sampler = SoftmaxSampler::new(map, &classes)?;
-    /// let h = ndarray::arr1(&[0.4, -0.6, 0.2, 0.1]);
+    /// let h = random_features::ndarray::arr1(&[0.4, -0.6, 0.2, 0.1]);
     /// let z = sampler.partition(&h, &classes, 200, 7)?;
     /// let exact = classes.dot(&h).mapv(f64::exp).sum();
     /// assert!((z.log_value() - exact.ln()).abs() < 4.0 * z.relative_error());

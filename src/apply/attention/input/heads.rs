@@ -11,14 +11,14 @@ use crate::memory::{check_addressable, check_memory};
 /// The input of attention: queries, keys and values, borrowed as `[batch, heads, length, dim]` with any strides.
 ///
 /// ```
-/// use random_features::ndarray::Array4;
+/// use random_features::ndarray::{Array2, Array4, s};
 /// use random_features::apply::attention::Heads;
 /// let q = Array4::<f32>::zeros((2, 8, 10, 16));
 /// let kv = Array4::<f32>::zeros((2, 2, 12, 16));
 /// let heads = Heads::new(&q, &kv, &kv)?;
 /// // The last two keys of the second batch are padding.
-/// let mut mask = ndarray::Array2::from_elem((2, 12), true);
-/// mask.slice_mut(ndarray::s![1, 10..]).fill(false);
+/// let mut mask = Array2::from_elem((2, 12), true);
+/// mask.slice_mut(s![1, 10..]).fill(false);
 /// let masked = heads.with_mask(&mask)?;
 /// # Ok::<(), random_features::Error>(())
 /// ```

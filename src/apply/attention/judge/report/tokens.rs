@@ -8,7 +8,7 @@ use crate::error::{Error, Result, check_size};
 /// judges attention.
 ///
 /// ```
-/// use random_features::ndarray::Array2;
+/// use random_features::ndarray::{Array2, Axis};
 /// use random_features::rand::RngExt;
 /// use random_features::apply::attention::{Attention, TokenSample};
 /// let mut rng = random_features::rng(1);
@@ -22,7 +22,7 @@ use crate::error::{Error, Result, check_size};
 /// let sample = TokenSample::causal(&q, &k).with_values(&k);
 /// println!("{}", attention.error_report(&sample)?);
 /// // Three of the queries.
-/// let few = q.select(ndarray::Axis(0), &[20, 50, 80]);
+/// let few = q.select(Axis(0), &[20, 50, 80]);
 /// let sample = TokenSample::causal(&few, &k).with_values(&k);
 /// let report = attention.error_report(&sample.with_places(&[20, 50, 80]))?;
 /// assert!(report.output_error().is_some());
