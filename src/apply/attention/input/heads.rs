@@ -23,8 +23,9 @@ use crate::memory::{check_addressable, check_memory};
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
-/// Keys and values may have fewer heads than queries (grouped queries): query head h attends to key head h / (query heads / key
-/// heads). Queries and keys may differ in length, values in dimension. Numbers are of any [`TokenElement`](super::TokenElement).
+/// Keys and values may have fewer heads than queries (grouped queries): query head h attends to key head h / (query
+/// heads / key heads). The numbers of queries and of keys may differ, and so may the dimensions of keys and of values.
+/// Numbers are of any [`TokenElement`](super::TokenElement).
 #[doc(alias = "GQA")]
 #[doc(alias = "grouped-query attention")]
 #[derive(Clone, Debug)]
@@ -71,8 +72,8 @@ impl<'a, E> Heads<'a, E> {
         Ok(Heads { queries: none, ..all })
     }
 
-    /// Sets the mask of the keys, \[b, l\]: where it is false a key has no weight, even one that is NaN. Queries that see no key get the
-    /// output 0.
+    /// Sets the mask of the keys, \[b, l\]. A key has no weight where the mask is false, even if the key is NaN.
+    /// Queries that see no key get the output 0.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if there is not one entry for each key.
@@ -82,7 +83,8 @@ impl<'a, E> Heads<'a, E> {
         Ok(Heads { mask: Some(mask.view()), ..self })
     }
 
-    /// Sets where sequences begin and end that stand one after the other in each batch, without padding.
+    /// Sets where sequences begin and end, for sequences of different lengths that are packed one after the other in
+    /// each batch, without padding.
     ///
     /// Sequence s has the queries from `queries[s]` to `queries[s + 1]` and the keys from `keys[s]` to `keys[s + 1]`.
     ///

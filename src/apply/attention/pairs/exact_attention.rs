@@ -43,9 +43,10 @@ const QUERIES: usize = 48;
 /// Sums over keys are taken in `T`, so values must be some way below its largest number. A query that sees no key gets 0. A query whose
 /// weights are all 0, since all its logits are −∞, gets 0 and is [reported](Attended::non_positive).
 ///
-/// NaN in a query or a key makes the outputs NaN that may see it, and no others. A logit of NaN or +∞ does so too, as infinite
-/// coordinates and logits beyond the range of `T` give; one of −∞ has the weight 0. A value that is not finite counts where its weight is
-/// not 0. Results are bit-identical on any number of threads.
+/// NaN in a query makes its own output NaN, and NaN in a key the outputs of all queries that may see it. A logit of NaN
+/// or +∞, from infinite coordinates or beyond the range of `T`, makes the output of its query NaN. A logit of −∞ has
+/// the weight 0. A value that is not finite counts where its weight is not 0. Results are bit-identical on any number
+/// of threads.
 ///
 /// # Cost
 /// O(n l (d + d_v)) time for each head, O(l (d + d_v)) memory.

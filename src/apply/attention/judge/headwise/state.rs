@@ -126,8 +126,9 @@ impl<T: Real> HeadwiseState<T> {
 
     /// Takes in the next token of each sequence and gives the outputs of its queries, which see it.
     ///
-    /// Queries are \[batch, heads, d\], keys \[batch, heads of keys, d\] and values \[batch, heads of keys, d_v\]. The heads of queries
-    /// are a multiple of those of keys.
+    /// Queries are \[batch, heads, d\], keys \[batch, heads of keys, d\] and values \[batch, heads of keys, d_v\]. The
+    /// number of heads of queries is a multiple of the number of heads of keys. Arguments are references to arrays or
+    /// to views with any strides, such as `&q.slice(s![.., .., t, ..])`.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) or [`Multiple`](Error::Multiple) if a size does not fit, [`Memory`](Error::Memory) if there is no memory

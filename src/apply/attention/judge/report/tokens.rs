@@ -41,7 +41,8 @@ pub struct TokenSample<'a, T> {
 }
 
 impl<'a, T> TokenSample<'a, T> {
-    /// Queries, n × d, and keys, l × d, of the first head, in bidirectional attention. The report refuses what does not fit.
+    /// Queries, n × d, and keys, l × d, of the first head, in bidirectional attention. Sizes are checked when a report
+    /// is made.
     pub fn new(queries: &'a ArrayRef2<T>, keys: &'a ArrayRef2<T>) -> Self {
         TokenSample { queries, keys, values: None, head: 0, causal: false, places: None }
     }
@@ -58,7 +59,7 @@ impl<'a, T> TokenSample<'a, T> {
         TokenSample { values: Some(values), ..self }
     }
 
-    /// Sets the head of keys, whose map the report is about, if each head has its own.
+    /// Sets the head of keys of the sample, for attention with a map for each head; the default is 0.
     #[must_use]
     pub fn with_head(self, head: usize) -> Self {
         TokenSample { head, ..self }
