@@ -121,9 +121,9 @@ impl<T: Real> SampledLoss<T> {
         &self.losses
     }
 
-    /// For each point the number of draws that carry the sum, (Σⱼ zⱼ)²/Σⱼ zⱼ² with zⱼ = e^(o'ⱼ) over the draws that are not its
-    /// class. It is the number of these if all zⱼ are equal, 1 if one outweighs all others, 0 if there are none. If it is small,
-    /// the loss is [biased low](SampledLoss#bias). Classes that were not drawn do not show in it.
+    /// For each point the effective number of draws, (Σⱼ zⱼ)²/Σⱼ zⱼ² with zⱼ = e^(o'ⱼ) over the draws that are not its
+    /// class. It is the number of these if all zⱼ are equal, 1 if one outweighs all others, 0 if there are none. If it
+    /// is small, the loss is [biased low](SampledLoss#bias). Classes that were not drawn do not show in it.
     pub fn effective_draws(&self) -> &[f64] {
         &self.effective_draws
     }

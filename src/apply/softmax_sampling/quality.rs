@@ -21,9 +21,9 @@ const CLASSES: usize = 1 << 16;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Quality {
-    /// Whether features are shaped by the points and the classes; else they are those of the map.
+    /// Whether features are shaped by the points and the classes. If not, they are of the map's own kind.
     pub shaped: bool,
-    /// The number of frequencies divided by that of the map; 0 of uniform draws, which take none.
+    /// The number of frequencies divided by the map's own number; 0 for uniform draws, which take no frequencies.
     pub factor: usize,
     /// The effective share of draws 1/Σᵢ pᵢ²/qᵢ, for each of n points.
     pub effective_shares: Vec<f64>,
