@@ -12,7 +12,8 @@ use crate::{Real, progress, threads};
 /// The number of logits that a thread computes between two checks for cancellation.
 const CLASSES: usize = 1 << 16;
 
-/// How near the distribution q of draws is to the softmax p, for some points h: a part of a [`ProposalReport`](super::ProposalReport).
+/// The distance of the distribution q of draws from the softmax p, for some points h: a part of a
+/// [`ProposalReport`](super::ProposalReport).
 ///
 /// # Definition
 /// The effective share of draws is 1/Σᵢ pᵢ²/qᵢ = 1/(1 + χ²), in \[0, 1\]: k draws from q estimate Z as precisely as this share

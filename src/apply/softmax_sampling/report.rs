@@ -27,7 +27,7 @@ const LITTLE: f64 = 1.1;
 /// ln of a factor by which no number of features can grow.
 const FEATURES: f64 = 14.0;
 
-/// How good the draws of a sampler are for some points, compared with uniform draws and with alternatives.
+/// The quality of a sampler's draws for some points, compared with uniform draws and with alternatives.
 /// [`SoftmaxSampler::report`] makes it and has an example; `Display` writes sentences.
 ///
 /// Alternatives have more frequencies or features [shaped by the data](crate::data::shaping).
@@ -54,8 +54,8 @@ pub struct ProposalReport {
 }
 
 impl<T: Real> SoftmaxSampler<T> {
-    /// How good draws are for points `h`, n × d, such as occur in training: compared with the exact softmax over class vectors, C × d, with
-    /// uniform draws, and with alternatives.
+    /// Judges draws for points `h`, n × d, such as occur in training. It compares q with the exact softmax over class
+    /// vectors, C × d, with uniform draws, and with alternatives.
     ///
     /// ```
     /// use random_features::ndarray::Array2;
@@ -202,7 +202,7 @@ impl<T: Real> SoftmaxSampler<T> {
 }
 
 impl<T: Real> SampledSoftmax<T> {
-    /// How good draws are for points `h`, by [`SoftmaxSampler::report`] with the layer's own vectors.
+    /// Judges draws for points `h`, n × d, by [`SoftmaxSampler::report`] with the layer's own vectors.
     ///
     /// # Errors
     /// The errors of [`SoftmaxSampler::report`].

@@ -70,8 +70,9 @@ use crate::once::once;
 /// O(C d) for each h, by a product of many h at once, and O(log C) each; memory is C·d numbers.
 ///
 /// # Storage
-/// With the feature `serde` a sampler is stored with its classes and options: C·D numbers if L = 1, else C·d. Read on the same machine,
-/// it draws the same to the bit. A [`SampledSoftmax`](super::SampledSoftmax) needs C·d.
+/// With the feature `serde` a sampler is stored with its classes and options: C·D numbers if L = 1, else C·d. Read on
+/// the same machine, it draws the same classes with the same bits of ln q. A [`SampledSoftmax`](super::SampledSoftmax)
+/// needs C·d.
 ///
 /// # References
 /// Choromanski et al., *Hybrid Random Features*, appendix I; A. S. Rawat et al., *Sampled Softmax with Random Fourier Features*, 2019; G.

@@ -37,8 +37,9 @@ impl<T: Real> CausalState<T> {
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
-    /// Outputs are those of [`causal`](super::super::Attention::causal) attention over all tokens so far, to the bit. A long prompt may
-    /// come in pieces, one call after the other. Features are computed once for sums and outputs.
+    /// Outputs have the same bits as those of [`causal`](super::super::Attention::causal) attention over all tokens so
+    /// far. A long prompt may come in pieces, one call after the other. Features are computed once for sums and
+    /// outputs.
     ///
     /// Prompts of different lengths are best packed one after the other, [as sequences](Heads::with_sequences). The
     /// state's sequences are then those of the first batch, of the second, and so on. In a padded batch a

@@ -109,10 +109,11 @@ impl<T: Real> Attention<T> {
 }
 
 impl<T: Real> Attention<T> {
-    /// About how many bytes a [state](Attention::state) keeps of a sequence and a head of keys, whatever the length, for values in ℝ^d_v.
+    /// The approximate number of bytes that a [state](Attention::state) keeps for each sequence and head of keys, for
+    /// values in ℝ^d_v. It does not depend on the length.
     ///
-    /// It counts sums, the features of a chunk, and keys and values with exact weights, up to twice a window. It is the largest number if
-    /// these are too many to be counted. A cache of keys and values would take d + `d_v` numbers for each token.
+    /// It counts sums, the features of a chunk, and keys and values with exact weights, up to twice a window. It is
+    /// `usize::MAX` if the number overflows. A cache of keys and values would take d + `d_v` numbers for each token.
     pub fn state_bytes(&self, d_v: usize) -> usize {
         self.bytes_with(d_v, self.window.before)
     }

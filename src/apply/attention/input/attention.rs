@@ -196,8 +196,8 @@ impl<T: Real> Attention<T> {
         Ok(self)
     }
 
-    /// Takes cosines: logits are q·k/(‖q‖ ‖k‖ `temperature`), instead of any scale. A zero vector stays zero: it attends to all
-    /// alike.
+    /// Takes cosines: logits are q·k/(‖q‖ ‖k‖ `temperature`), instead of any scale. A zero vector stays zero, so that
+    /// all its logits are 0.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless the temperature is positive and finite.

@@ -78,7 +78,7 @@ impl ExactAttention {
         Ok(ExactAttention { scale: Some(checked_positive("the scale of the logits", scale)?), ..self })
     }
 
-    /// Takes cosines: logits are q·k/(‖q‖ ‖k‖ `temperature`). A zero vector stays zero: it attends to all alike.
+    /// Takes cosines: logits are q·k/(‖q‖ ‖k‖ `temperature`). A zero vector stays zero, so that all its logits are 0.
     ///
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) unless the temperature is positive and finite.
@@ -101,8 +101,8 @@ impl ExactAttention {
         Ok(Attended::new(output, non_positive))
     }
 
-    /// Writes the outputs of [`bidirectional`](ExactAttention::bidirectional) attention into an array of yours, \[b, h, n, d_v\], and gives batch,
-    /// head and row of normalisers that are not positive.
+    /// Writes the outputs of [`bidirectional`](ExactAttention::bidirectional) attention to `out`, \[b, h, n, d_v\], and
+    /// returns batch, head and row of the queries whose normaliser is not positive.
     ///
     /// # Errors
     /// The errors of [`bidirectional`](ExactAttention::bidirectional); [`Shape`](crate::Error::Shape) if `out` does not fit. Nothing is written
@@ -128,8 +128,8 @@ impl ExactAttention {
         Ok(Attended::new(output, non_positive))
     }
 
-    /// Writes the outputs of [`causal`](ExactAttention::causal) attention into an array of yours, \[b, h, n, d_v\], and gives batch,
-    /// head and row of normalisers that are not positive.
+    /// Writes the outputs of [`causal`](ExactAttention::causal) attention to `out`, \[b, h, n, d_v\], and returns
+    /// batch, head and row of the queries whose normaliser is not positive.
     ///
     /// # Errors
     /// The errors of [`causal`](ExactAttention::causal), and [`Shape`](crate::Error::Shape) if `out` does not fit. Nothing is

@@ -83,8 +83,8 @@ impl<T: Real> AttentionChoice<T> {
         }
     }
 
-    /// The outputs of attention in the best way, causal if the sample was causal. Any lengths will do, but it is the best for those of the
-    /// choice.
+    /// The outputs of attention by the best candidate, causal if the sample was causal. Sequences may have any lengths,
+    /// but the candidate is the best for the lengths of the choice.
     ///
     /// # Errors
     /// [`Unsupported`](Error::Unsupported) if there is no [best](AttentionChoice::best) way; else the errors of

@@ -12,8 +12,8 @@ use crate::once::once;
 use crate::whole::{all_or_none, try_all_or_none};
 use crate::{Positive, Real, progress, threads};
 
-/// Causal attention of a layer as tokens come: a [`CausalState`] for each head of keys. Approximate, as [`HeadwiseAttention`] is, whose
-/// outputs these are: to the bit for linear heads, and to rounding for exact ones.
+/// Causal attention of a layer as tokens come: a [`CausalState`] for each head of keys. Outputs are as approximate as
+/// those of [`HeadwiseAttention`]. They have the same bits for linear heads, and agree to rounding for exact ones.
 ///
 /// ```
 /// use random_features::ndarray::{Array3, Array4};
