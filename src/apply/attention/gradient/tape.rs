@@ -43,8 +43,9 @@ use crate::once::once;
 /// [`with_tape`](Attention::with_tape) sets the largest number of these bytes. Heads take room one after the other,
 /// each first for its keys and then for its queries, 64 at a time. Keys and queries that find no room are computed
 /// again in the backward pass, and so are pairs with exact weights. With a window, some queries are not kept if there
-/// are more or fewer queries than keys. The backward pass also computes the features of queries once where a map at
-/// transformed points has factors that outputs do without.
+/// are more or fewer queries than keys. Maps at transformed points have factors of query features that the normaliser
+/// cancels and the forward pass leaves out. For these maps the backward pass computes the features of queries once
+/// more.
 #[must_use]
 pub struct Tape<T: Real> {
     attention: Attention<T>,

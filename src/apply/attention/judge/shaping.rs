@@ -49,7 +49,8 @@ use crate::progress;
 /// leak later tokens into earlier outputs.
 ///
 /// # Cost
-/// The cost of [`Shaping::of_pairs`], and r l d multiplications and memory for r l numbers, with the weights of r queries.
+/// The cost of [`Shaping::of_pairs`], and r l d multiplications and memory for r l numbers, for the weights of r
+/// queries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AttentionShaping {
     shaping: Shaping,

@@ -59,8 +59,9 @@ use crate::{progress, threads};
 /// calibration sequences alone, so that causal outputs of other texts depend on no later token.
 ///
 /// # Cost
-/// Exact attention, and up to 18 choices of pairs for each of four kinds of features and each number of frequencies, on every sequence. With
-/// several sequences, shaped features are chosen and run three times.
+/// A comparison runs exact attention once on every sequence, and linear attention with up to 18 choices of exact pairs
+/// for each of four kinds of features and each number of frequencies. With several sequences, shaped features are
+/// chosen and run three times.
 ///
 /// # References
 /// The choice for each head by a budget is this crate's own.
@@ -75,7 +76,8 @@ pub struct HeadCalibration {
     length: Option<usize>,
 }
 
-/// The ways in which each head of a layer may attend, compared on calibration sequences by [`HeadCalibration::compare`]: for several budgets.
+/// The ways in which each head of a layer may attend, compared on calibration sequences by
+/// [`HeadCalibration::compare`]. One comparison serves any number of budgets.
 ///
 /// ```
 /// use random_features::ndarray::Array4;

@@ -29,8 +29,9 @@ impl<T: Real> Attention<T> {
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
-    /// Pairs that are computed exactly have no error: those with [exact keys](Attention::with_keys_exact), which are rows of the sample's
-    /// keys, and those with [neighbours](Attention::with_window). A [share of the mean](Attention::with_shrinkage) counts as a bias.
+    /// Pairs with exact weights have no error: pairs with [exact keys](Attention::with_keys_exact), whose rows count in
+    /// the sample's keys, and pairs of [neighbours](Attention::with_window). A [share of the
+    /// mean](Attention::with_shrinkage) counts as a bias.
     ///
     /// Closed forms are known for trigonometric, positive, hyperbolic, generalised and dense exponential features of
     /// the softmax or the Gaussian kernel, for positive and hyperbolic ones of the regularised softmax kernel, and for
@@ -98,8 +99,9 @@ impl<T: Real> Attention<T> {
         }
     }
 
-    /// The errors that are expected with the map of a recipe, drawn or still to be drawn, in place of this attention's: they follow from
-    /// the laws of the frequencies, by the closed forms of [`error_report`](Attention::error_report).
+    /// The errors that are expected with the map of a recipe, drawn or still to be drawn, in place of this attention's.
+    /// They follow from the distribution of the frequencies, by the closed forms of
+    /// [`error_report`](Attention::error_report).
     ///
     /// # Errors
     /// The errors of [`error_report`](Attention::error_report).

@@ -257,8 +257,8 @@ impl ErrorReport {
         self.is_hopeless() && matches!(self.basis, Basis::Simulation(_))
     }
 
-    /// The least m whose expected error of the output, or of the weights if the sample has no values, is at most `error`, with normalisers
-    /// that are reliable.
+    /// The least m for which the expected error is at most `error` and the relative variance of normalisers is at most
+    /// 0.1. The error is that of the output, or of the weights if the sample has no values.
     ///
     /// It is infinite if no such m fits `f64`, as for errors below the bias. It is NaN for a hopeless report from
     /// redraws, which miss the rare draws that make most of a variance.

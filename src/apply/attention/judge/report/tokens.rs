@@ -29,7 +29,8 @@ use crate::error::{Error, Result, check_size};
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
-/// Some 64 queries and 500 keys are enough. If values have a mean that is not 0, errors of outputs fall with the number of keys.
+/// Some 64 queries and 500 keys are enough. If the mean of the values is not 0, relative errors of outputs fall as the
+/// number of keys grows.
 #[derive(Clone, Copy, Debug)]
 pub struct TokenSample<'a, T> {
     pub(super) queries: &'a ArrayRef2<T>,
