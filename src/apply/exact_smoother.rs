@@ -35,8 +35,8 @@ const ROWS: usize = 12;
 /// underflow; if the logarithms of all weights overflow, ŷ is the mean.
 ///
 /// # Cost
-/// O(n t d) to predict t points, O(n d) memory. [`Smoother`](super::Smoother) is the approximation without either. Sparse
-/// points are written out.
+/// O(n t d) to predict t points, O(n d) memory. [`Smoother`](super::Smoother) is the approximation without either.
+/// Sparse points are stored as dense ones.
 #[doc(alias = "Nadaraya-Watson")]
 #[doc(alias = "Nadaraya–Watson")]
 #[derive(Clone, Debug)]

@@ -11,9 +11,9 @@
 //! # Ok::<(), random_features::Error>(())
 //! ```
 //!
-//! Attention gives each query the mean of the values, weighted by exp(q·k·scale). With features, φ(q)·ψ(k) stands for the weights.
-//! The sums Σⱼ ψ(kⱼ) \[vⱼ, 1\] are then all that is kept of the keys: time O(L m (d + d_v)) and memory O(m d_v) instead of
-//! O(L² (d + d_v)).
+//! Attention gives each query the mean of the values, weighted by exp(q·k·scale). With features, φ(q)·ψ(k) estimates
+//! the weights. The sums Σⱼ ψ(kⱼ) \[vⱼ, 1\] are then all that is kept of the keys: time O(L m (d + d_v)) and memory O(m
+//! d_v) instead of O(L² (d + d_v)).
 //!
 //! The guides say more: [serving](crate::manual::serving) a model, [training](crate::manual::training) one, and features that are
 //! [shaped](crate::manual::shaped) by data.

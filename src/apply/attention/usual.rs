@@ -40,9 +40,9 @@ impl<T: Real> Attention<T> {
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
-    /// Features have no bias and are never negative. Begin with m = 256 of them, or 64 while a model trains with them. Where
-    /// ‖q‖²/√d or ‖k‖²/√d is above 2, [`shaped`](Attention::shaped) features err less: outputs do not show it, but
-    /// [`error_report`](Attention::error_report) does. The long way to this attention is
+    /// Features have no bias and are never negative. Begin with m = 256 of them, or 64 while a model trains with them.
+    /// Where ‖q‖²/√d or ‖k‖²/√d is above 2, [`shaped`](Attention::shaped) features err less: outputs do not show it,
+    /// but [`error_report`](Attention::error_report) does. The call is short for
     /// `Attention::new(Positive.softmax(Orthogonal.draw(d, m, seed)?)?)`.
     ///
     /// # Errors
@@ -64,7 +64,7 @@ impl<T: Real> Attention<T> {
     /// ```
     ///
     /// Features have no bias and are never negative. Their errors are somewhat smaller than those of
-    /// [`favor_plus`](Attention::favor_plus), most of all in few dimensions. The long way to this attention is
+    /// [`favor_plus`](Attention::favor_plus), most of all in few dimensions. The call is short for
     /// `Attention::new(Positive.softmax(Simplex::default().draw(d, m, seed)?)?)`.
     ///
     /// # Errors
@@ -130,9 +130,10 @@ impl<T: Real> Attention<T> {
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
-    /// Each head of keys has the shape that [`AttentionShaping`] chooses with its default options from 64 of its queries; all heads have
-    /// the same frequencies. Queries and keys of all batches count, but no masked keys. Features have no bias, since frequencies do not
-    /// depend on the tokens. The guide on [shaped features](crate::manual::shaped) says when they are worth it.
+    /// Each head of keys has the shape that [`AttentionShaping`] chooses with its default options from 64 of its
+    /// queries; all heads have the same frequencies. The shape is chosen from the queries and the keys of all batches,
+    /// without masked keys. Features have no bias, since frequencies do not depend on the tokens. The guide on [shaped
+    /// features](crate::manual::shaped) says when they are worth it.
     ///
     /// Causal outputs depend on later tokens through the shape. Choose it from other texts if they must not.
     ///

@@ -50,10 +50,10 @@ impl<T: Real> Glm<T> {
     /// Fits the model for one λ to rows in memory: points `x`, n × d, with their targets, which are labels or numbers, with
     /// weights or without. The iteration begins at this model.
     ///
-    /// Two classes, counts and the hinge are fitted by Newton's method, in about 4 to 17 steps of O(n D²). From 2048 rows on,
-    /// second derivatives serve several steps of O(n D), corrected by the changes of the gradient (L-BFGS). If there are many rows,
-    /// these derivatives are those of a sample. The penalised loss is above its minimum by some 10⁻¹⁴ of itself then; for counts,
-    /// of Σ a (y + e^η).
+    /// Two classes, counts and the hinge are fitted by Newton's method, in about 4 to 17 steps of O(n D²). From 2048
+    /// rows on, second derivatives serve several steps of O(n D), corrected by the changes of the gradient (L-BFGS). If
+    /// there are many rows, these derivatives are those of a sample. The penalised loss is then above its minimum by
+    /// some 10⁻¹⁴ of its value or, for counts, of Σ a (y + e^η).
     ///
     /// Several classes are fitted by Newton's method for K (D + 1) ≤ 2048. Beyond, they are fitted by conjugate gradients with
     /// Böhning's bound as preconditioner, in about 45 to 250 passes of O(n D K).

@@ -33,11 +33,12 @@ impl<T: Real> Glm<T> {
     /// Fits the model to rows in memory, with the λ of least approximate leave-one-out error: points `x`, n × d, with their
     /// targets.
     ///
-    /// λ falls from the trace of the second derivatives, two values for each decade, until four have been worse than the best.
-    /// Each fit begins at the model of the λ before. The error of a λ is the mean loss at each row of the model without the row,
-    /// after one step of Newton's method. For several classes with K (D + 1) above 2048 it is the mean loss over five folds
-    /// instead, to which the rows of each class are dealt in turn; the only row of a class is in no fold. The search also ends at
-    /// a λ for which the iteration does not converge.
+    /// λ falls from the trace of the second derivatives, two values for each decade, until four have been worse than
+    /// the best. If the first λ is the best, larger ones are tried too. Each fit begins at the model of the λ before.
+    /// The error of a λ is the mean loss at each row of the model without the row, after one step of Newton's method.
+    /// For several classes with K (D + 1) above 2048 it is the mean loss over five folds instead, to which the rows of
+    /// each class are dealt in turn; the only row of a class is in no fold. The search also ends at a λ for which the
+    /// iteration does not converge.
     ///
     /// If rows are copies of each other, errors at left-out rows are too small, and [`warnings`](GlmFit::warnings) says so. Leave
     /// copies out together, by [`search_by`](Glm::search_by) with `LeaveGroupsOut`.
@@ -71,8 +72,8 @@ impl<T: Real> Glm<T> {
     /// | `Forward` | mean loss at each block of rows, of the model of the blocks before it |
     /// | `LogEvidence` | minus the log evidence by Laplace's approximation, in nats; for two classes and for counts |
     ///
-    /// A fold is not tested if a class occurs in no other fold, since the model of the others has no minimum. Folds and blocks are
-    /// fitted for each λ, so that such a search takes as many times as long.
+    /// A fold is not tested if a class occurs in no other fold, since the model of the others has no minimum. Each λ
+    /// takes one fit for each fold or block, which multiplies the time of a search by their number.
     ///
     /// # Errors
     /// The errors of [`fit`](Glm::fit). [`Unsupported`](Error::Unsupported) for other criteria, and for the evidence of several

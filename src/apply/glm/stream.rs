@@ -52,22 +52,23 @@ const DRIFT: f64 = 0.5;
 /// ½λ‖β‖² and of the loss of the batch, by Newton's method with halving. Then A ← A + Σ sφ̃φ̃ᵀ and c ← c + Σ φ̃(sη + y − π), with
 /// the batch's decision values η and predictions π at that minimum.
 ///
-/// Rows come one by one or in batches of any size. Small updates are held back until they are a batch of 64 rows or, for more
-/// features, of as many rows as the model has weights. [`model`](GlmStream::model) includes the rows that are held back.
+/// Rows come one by one or in batches of any size. Rows of small updates are held back until there are 64 of them, or
+/// as many as the model has weights if these are more. [`model`](GlmStream::model) includes the rows that are held
+/// back.
 ///
-/// Responses are smoothed as if one more row, of all classes equally, were spread over the points. The intercept thus stays finite
-/// while a class has no rows. For counts, half a count is spread.
+/// Responses are smoothed as if one further row, which belongs to all classes in equal parts, were spread over the
+/// points. The intercept thus stays finite while a class has no rows. For counts, half a count is spread.
 ///
 /// A stream also keeps a uniform sample of 512 rows of each class. At these rows it compares derivatives of the linearised losses
 /// with those of the losses. If they differ by more than half on average, for example after many rows of one class, earlier rows
 /// are replaced by the sample, with the weights of all rows for which it stands.
 ///
 /// # Error
-/// Probabilities of a class of 1 % of 20,000 rows in the plane, with 32 frequencies and λ = 0.1, add up to 1.09 times its number
-/// of rows in batches of 50, and to 1.05 times in batches of 2000. In the worst orders, all rows of one class first, they add up to
-/// 0.6 to 1.5 times its number. [`Glm::fit`] of the model to all rows leads to the minimum, and so do passes of
-/// [`GlmSums`](super::GlmSums). After one pass with a full step the factor was 0.99 to 1.2 in all orders. A full step may increase
-/// the loss: take half of it then.
+/// Of 20,000 rows in the plane, 1 % belonged to one class. With 32 frequencies and λ = 0.1, the probabilities of this
+/// class added up to 1.09 times its number of rows in batches of 50, and to 1.05 times in batches of 2000. In the worst
+/// orders, all rows of one class first, this factor was 0.6 to 1.5. [`Glm::fit`] of the stream's model to all rows
+/// leads to the minimum, and so do passes of [`GlmSums`](super::GlmSums). After one pass with a full step the factor
+/// was 0.99 to 1.2 in all orders. A full step may increase the loss: take half of it then.
 ///
 /// # Cost
 /// A batch of n rows takes O(n D² + D³) time for each step, mostly one or two, and the first batch some more. A row that is held

@@ -10,7 +10,8 @@
 //! use random_features::frequency::Orthogonal;
 //! use random_features::kernel::{Gaussian, Kernel};
 //! use random_features::Trigonometric;
-//! # let x = ndarray::Array2::from_shape_fn((20, 3), |(i, j)| ((3 * i + j) as f64).sin());
+//! # use random_features::ndarray::Array2;
+//! # let x = Array2::from_shape_fn((20, 3), |(i, j)| ((3 * i + j) as f64).sin());
 //!
 //! let exact = Gaussian::new(1.0)?.gram(&x, &x)?;
 //! let map = Trigonometric.gaussian(Orthogonal.draw(3, 3000, 1)?, 1.0)?;

@@ -36,8 +36,9 @@ use crate::{Real, Targets};
 /// bits as after one update with all rows. Dropping a buffer drops the rows that are [pending](BufferedRidge::pending).
 ///
 /// # Cost
-/// Each row costs its share of a batch. For D = 1024 features of `f32` on two cores of an AMD EPYC, that is 5 µs on average; an
-/// update of one row takes 0.3 ms there. The row that fills a chunk waits for the batch. A buffer holds 4096 points and targets.
+/// Each row costs its share of the update of a chunk. For D = 1024 features of `f32` on two cores of an AMD EPYC, that
+/// is 5 µs on average; an update of one row takes 0.3 ms there. The row that fills a chunk waits for the whole update.
+/// A buffer holds 4096 points and targets.
 #[derive(Clone, Debug)]
 pub struct BufferedRidge<T: Real> {
     statistics: RidgeStatistics<T>,

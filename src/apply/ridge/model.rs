@@ -118,7 +118,7 @@ impl<T: Real> Ridge<T> {
         self.inputs.as_ref()
     }
 
-    /// β, t × D: the weights of plain features, e^(log scale) · mantissa.
+    /// The weights β, t × D, of features as plain values, e^(log scale) · mantissa.
     pub fn weights(&self) -> ArrayView2<'_, f64> {
         self.weights.view()
     }

@@ -8,9 +8,10 @@ use crate::once::once;
 use crate::reduce::{GramIntake, GramSums, ROWS};
 
 impl<T: Real> RidgeStatistics<T> {
-    /// Returns the memory that a regression of `targets` targets on the features of a map takes, in bytes. The first number is
-    /// what statistics hold. The other three are the peaks in addition to it: of an update, of [`solve`](RidgeStatistics::solve)
-    /// and of [`spectrum`](RidgeStatistics::spectrum). Approximate: some MB that threads use are left out.
+    /// Returns the memory that a regression of `targets` targets on the features of a map takes, in bytes. The first
+    /// number is what statistics hold. The other three are the peaks in addition to the first: of an update, of
+    /// [`solve`](RidgeStatistics::solve) and of [`spectrum`](RidgeStatistics::spectrum). The numbers are approximate,
+    /// since some MB that threads use are left out.
     ///
     /// ```
     /// use random_features::apply::RidgeStatistics;

@@ -180,7 +180,7 @@ impl<T: Real> RidgeStatistics<T> {
     ///
     /// - Inputs that are not standardised are badly scaled for the map's kernel: one coordinate has more than 100 times the range of
     ///   another, or all ranges are below 0.01 or above 1000 lengthscales.
-    /// - Coordinates vary, but the standardisation takes them for constant
+    /// - Coordinates vary, but the standardisation treats them as constant
     ///   ([`ConstantInputs`](RidgeWarning::ConstantInputs)).
     /// - The range of a coordinate is few spacings of its scalar type ([`FewSpacings`](RidgeWarning::FewSpacings)).
     ///

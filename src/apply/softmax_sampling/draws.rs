@@ -14,14 +14,14 @@ pub struct Draws {
     pub classes: Array2<usize>,
     /// The logarithm of the probability q of each draw, n × k.
     pub log_probabilities: Array2<f64>,
-    /// The share of negative estimates that were set to 0 on the way to the draws, of each row.
+    /// For each row, the share of negative estimates that were set to 0 on the way to the draws, from 0 to 1.
     ///
     /// It is the mean over the draws of 1 − Π (1 − N/(N + P)) over the nodes with several children on the way. P is the sum of the positive
     /// estimates among which a node decides, N the sum of the magnitudes of negative ones. It is 0 for maps without negative features and
     /// for k = 0. A draw through a node with negative but no positive estimates counts as 1.
     pub clipped: Vec<f64>,
-    /// The number of features behind the sum of all estimates, of each row; `None` unless
-    /// [asked for](super::Proposal::with_diagnostics), and if draws are from the exact softmax, which takes no features.
+    /// For each row, the effective number of features behind the sum of all estimates. It is `None` unless [asked
+    /// for](super::Proposal::with_diagnostics), and if draws are from the exact softmax, which takes no features.
     ///
     /// It is (Σ_f φ_f S_f)² / Σ_f (φ_f S_f)² with the sums S of the features of all classes: D if all terms are equal, 1 if one outweighs the
     /// others, less than 1 where terms of opposite signs cancel. If it is small, the estimates, and so the draws, depend on a few
@@ -30,7 +30,8 @@ pub struct Draws {
 }
 
 impl Draws {
-    /// Draws from another source, with ln of their probabilities, n × k each; nothing counts as clipped.
+    /// Draws of another sampler: classes and ln of their probabilities q, n × k each. [`clipped`](Draws::clipped) is 0
+    /// for all rows.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if the sizes differ, [`Memory`](Error::Memory) if n numbers do not fit in memory.

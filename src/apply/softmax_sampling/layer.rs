@@ -92,7 +92,8 @@ impl<T: Real> SampledSoftmax<T> {
         &self.sampler
     }
 
-    /// Draws k classes for each row of `h`, n × d, by [`SoftmaxSampler::sample`].
+    /// Draws k classes for each row of `h`, n × d, by [`SoftmaxSampler::sample`]. [`Draws`] holds the classes, n × k,
+    /// and ln q of each.
     ///
     /// # Errors
     /// The errors of [`SoftmaxSampler::sample`].
@@ -180,8 +181,8 @@ impl<T: Real> SampledSoftmax<T> {
         Ok(())
     }
 
-    /// Builds the sampler anew from the vectors, with the numbers that classes have: for when most of them have moved far from
-    /// where [references](SoftmaxSampler#accuracy) were taken. Cost O(C m d).
+    /// Builds the sampler anew from the vectors; classes keep their numbers. This is useful after most vectors have
+    /// moved far from those at which the [references](SoftmaxSampler#accuracy) of features were taken. Cost O(C m d).
     ///
     /// # Errors
     /// The errors of [`Proposal::build`]. Nothing has changed then.

@@ -46,8 +46,8 @@ use crate::{Real, progress};
 /// over the draws that are not t. The argument of the logarithm is an estimate of Σᵢ e^(oᵢ) without bias, if q > 0 for all classes but
 /// t. If all draws are t, or k = 0, the loss and its gradients are 0.
 ///
-/// With p = softmax(o_t, o') and q held fixed, ∂ℓ/∂h = (p_t − 1) c_t + Σⱼ pⱼ c_sⱼ, ∂ℓ/∂c_t = (p_t − 1) h and ∂ℓ/∂c_sⱼ = pⱼ h. Logits are
-/// exact, whatever points the [proposal](super::Proposal::with_cosine) takes. The cost is O(n k d).
+/// With p = softmax(o_t, o') and q held fixed, ∂ℓ/∂h = (p_t − 1) c_t + Σⱼ pⱼ c_sⱼ, ∂ℓ/∂c_t = (p_t − 1) h and ∂ℓ/∂c_sⱼ =
+/// pⱼ h. Logits are exact, also if the [proposal](super::Proposal::with_cosine) takes cosines. The cost is O(n k d).
 ///
 /// # Bias
 /// The mean of the loss is less than the loss over all classes, by about half the relative variance of the sum. That is up to 1/(2 k̂)
@@ -121,9 +121,9 @@ impl<T: Real> SampledLoss<T> {
         &self.losses
     }
 
-    /// For each point the number of draws that carry the sum, (Σⱼ zⱼ)²/Σⱼ zⱼ² with zⱼ = e^(o'ⱼ) over the draws that are not its
-    /// class. It is the number of these if all zⱼ are equal, 1 if one outweighs all others, 0 if there are none. If it is small,
-    /// the loss is [biased low](SampledLoss#bias). Classes that were not drawn do not show in it.
+    /// For each point the effective number of draws, (Σⱼ zⱼ)²/Σⱼ zⱼ² with zⱼ = e^(o'ⱼ) over the draws that are not its
+    /// class. It is the number of these if all zⱼ are equal, 1 if one outweighs all others, 0 if there are none. If it
+    /// is small, the loss is [biased low](SampledLoss#bias). Classes that were not drawn do not show in it.
     pub fn effective_draws(&self) -> &[f64] {
         &self.effective_draws
     }

@@ -24,9 +24,10 @@
 //! # Ok::<(), random_features::Error>(())
 //! ```
 //!
-//! A softmax over C classes, exp(h·cᵢ)/Z, costs O(C d) for each h. With features the sum Σ φ(h)·ψ(cᵢ) over any set of classes is
-//! one product. A tree of such sums is walked down to a class in O(D log C), to a leaf of some classes whose logits are computed. Estimates only propose classes: with exact logits
-//! and the probability q of each draw, [`SampledLoss`] gives the cross-entropy for training with its gradients, and
+//! A softmax over C classes, exp(h·cᵢ)/Z, costs O(C d) for each h. With features the sum Σ φ(h)·ψ(cᵢ) over any set of
+//! classes is one product, φ(h)·Σ ψ(cᵢ). A walk down a tree of such sums reaches a class in O(D log C), or a leaf of a
+//! few classes, among which it chooses by their own features. Estimates only propose classes: with exact logits and the
+//! probability q of each draw, [`SampledLoss`] gives the cross-entropy for training with its gradients, and
 //! [`Partition`] gives Z without bias, with its error.
 //!
 //! Begin with positive features of 128 orthogonal frequencies and some 50 draws for each point. A step touches up to points × draws

@@ -49,8 +49,9 @@ const SINGLE: f64 = 0.2;
 /// [`SoftmaxSampler::partition`](super::SoftmaxSampler::partition) draws and makes it in one call.
 ///
 /// # Definition
-/// Ẑ = (1/k) Σⱼ zⱼ with zⱼ = e^(o_sⱼ)/q(sⱼ). Its variance is that of one zⱼ divided by k ([`log_variance`](Partition::log_variance)). The
-/// standard error takes the sample variance of the zⱼ instead. Numbers are relative to the largest term, so that no logit is too large.
+/// Ẑ = (1/k) Σⱼ zⱼ with zⱼ = e^(o_sⱼ)/q(sⱼ). Its variance is that of one zⱼ divided by k
+/// ([`log_variance`](Partition::log_variance)). The standard error takes the sample variance of the zⱼ instead. Terms
+/// are computed relative to the largest one, so that no logit is too large.
 ///
 /// # References
 /// Choromanski et al., *Hybrid Random Features*, appendix I; Y. Bengio and J.-S. Senécal, *Adaptive Importance Sampling to
@@ -177,7 +178,7 @@ impl Partition {
         self.deviation / (self.draws as f64).sqrt()
     }
 
-    /// The number of draws that carry the sum, (Σ zⱼ)²/Σ zⱼ²: k if all terms are equal, 1 if one outweighs all others.
+    /// The effective number of draws, (Σ zⱼ)²/Σ zⱼ²: k if all terms are equal, 1 if one outweighs all others.
     pub fn effective_draws(&self) -> f64 {
         let k = self.draws as f64;
         // Σ zⱼ² k/(Σ zⱼ)² = 1 + (k − 1)/k deviation².
@@ -208,11 +209,12 @@ impl Partition {
         self.effective_features
     }
 
-    /// Whether the mean of the terms counts as normal with their sample deviation: a rule of thumb, in which a class that was not drawn does
-    /// not show.
+    /// Whether the error of Ẑ may be taken as normal with the standard deviation of the sample. This is a rule of
+    /// thumb, and a class that was not drawn does not show in it.
     ///
-    /// 30 or more draws must carry the sum. The ratio Σ |zⱼ − Ẑ|³ / (Σ (zⱼ − Ẑ)²)^(3/2) must be at most 0.2, or 1.8/√k if that is more.
-    /// Half of it bounds the error of the normal law (Berry and Esseen).
+    /// The [effective number of draws](Partition::effective_draws) must be at least 30. The ratio Σ |zⱼ − Ẑ|³ / (Σ (zⱼ
+    /// − Ẑ)²)^(3/2) must be at most 0.2, or 1.8/√k if that is more. Half of it bounds the error of the normal law
+    /// (Berry and Esseen).
     ///
     /// Draws from features have stricter conditions, since estimates may be clipped to 0 or far too small. Only uniform draws meet such
     /// classes, each with the [least probability](Partition::with_least_probability) q. If k q is below 5, classes may be missed, and the

@@ -86,11 +86,12 @@ impl<T: Real> Proposal<T> {
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
-    /// Estimates have no bias, and less variance the more the coordinates differ in size, are correlated, or have means away from 0.
-    /// Frequencies are those of the softmax kernel in ℝᵈ. Some hundred points `h` are enough, and
-    /// [`report`](SoftmaxSampler::report) shows the gain. If all coordinates are alike and norms are large, shaped features may be
-    /// far worse than plain ones (a share of 6e-7 instead of 6e-5 at norm 5 in 32 dimensions). For
-    /// [cosines](Proposal::with_cosine) shape the scaled points by [`Shape::build`](crate::data::shaping::Shape::build).
+    /// Estimates have no bias, and less variance the more the coordinates differ in size, are correlated, or have means
+    /// away from 0. Frequencies are those of the softmax kernel in ℝᵈ. Some hundred points `h` are enough, and
+    /// [`report`](SoftmaxSampler::report) shows the gain. If all coordinates are alike and norms are large, shaped
+    /// features may be far worse than plain ones (an effective share of 6e-7 instead of 6e-5 at norm 5 in 32
+    /// dimensions). For [cosines](Proposal::with_cosine) shape the scaled points by
+    /// [`Shape::build`](crate::data::shaping::Shape::build).
     ///
     /// # Errors
     /// The errors of [`Shaping::of_points`](crate::data::shaping::Shaping::of_points) and

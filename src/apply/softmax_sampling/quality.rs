@@ -12,7 +12,8 @@ use crate::{Real, progress, threads};
 /// The number of logits that a thread computes between two checks for cancellation.
 const CLASSES: usize = 1 << 16;
 
-/// How near the distribution q of draws is to the softmax p, for some points h: a part of a [`ProposalReport`](super::ProposalReport).
+/// The distance of the distribution q of draws from the softmax p, for some points h: a part of a
+/// [`ProposalReport`](super::ProposalReport).
 ///
 /// # Definition
 /// The effective share of draws is 1/Σᵢ pᵢ²/qᵢ = 1/(1 + χ²), in \[0, 1\]: k draws from q estimate Z as precisely as this share
@@ -21,9 +22,9 @@ const CLASSES: usize = 1 << 16;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Quality {
-    /// Whether features are shaped by the points and the classes; else they are those of the map.
+    /// Whether features are shaped by the points and the classes. If not, they are of the map's own kind.
     pub shaped: bool,
-    /// The number of frequencies divided by that of the map; 0 of uniform draws, which take none.
+    /// The number of frequencies divided by the map's own number; 0 for uniform draws, which take no frequencies.
     pub factor: usize,
     /// The effective share of draws 1/Σᵢ pᵢ²/qᵢ, for each of n points.
     pub effective_shares: Vec<f64>,

@@ -27,7 +27,7 @@ const LITTLE: f64 = 1.1;
 /// ln of a factor by which no number of features can grow.
 const FEATURES: f64 = 14.0;
 
-/// How good the draws of a sampler are for some points, compared with uniform draws and with alternatives.
+/// The quality of a sampler's draws for some points, compared with uniform draws and with alternatives.
 /// [`SoftmaxSampler::report`] makes it and has an example; `Display` writes sentences.
 ///
 /// Alternatives have more frequencies or features [shaped by the data](crate::data::shaping).
@@ -43,18 +43,19 @@ pub struct ProposalReport {
     pub proposal: Quality,
     /// The quality of uniform draws.
     pub uniform: Quality,
-    /// The logarithm of Var/K² of an estimate, in closed form, in the mean over the softmax and the points. `None` if draws are exact or there
-    /// is no closed form.
+    /// ln of the mean relative variance Var(K̂)/K² of an estimate, in closed form. The mean is over the classes,
+    /// weighted by the softmax, and over the points. `None` if draws are exact or there is no closed form.
     ///
-    /// It falls as 1/m. So does χ², once both are small; χ² is less as far as the errors of all classes are alike.
+    /// The relative variance falls as 1/m. So does χ² = 1/share − 1 of the draws, once both are small. χ² is smaller
+    /// where the errors of the classes are correlated, since a common factor cancels in q.
     pub log_relative_variance: Option<f64>,
     /// The quality of the other proposals that were tried.
     pub alternatives: Vec<Quality>,
 }
 
 impl<T: Real> SoftmaxSampler<T> {
-    /// How good draws are for points `h`, n × d, such as occur in training: compared with the exact softmax over class vectors, C × d, with
-    /// uniform draws, and with alternatives.
+    /// Judges draws for points `h`, n × d, such as occur in training. It compares q with the exact softmax over class
+    /// vectors, C × d, with uniform draws, and with alternatives.
     ///
     /// ```
     /// use random_features::ndarray::Array2;
@@ -75,17 +76,18 @@ impl<T: Real> SoftmaxSampler<T> {
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
-    /// Alternatives have, for each of the `factors`, so many times as many frequencies, drawn anew. For factor 1 and each of the `factors`
-    /// features shaped by `h` and the vectors are tried too. They need a map whose frequencies were drawn [by name](crate::map::Omega), and
-    /// shaping needs a feature for linear algebra. Without `factors` there are no alternatives. Shaped features are judged on the points
-    /// by which they were shaped: give some hundred.
+    /// For each of the `factors` an alternative has this multiple of the map's number of frequencies, drawn anew.
+    /// Features shaped by `h` and the vectors are tried too, for factor 1 and each of the `factors`. Alternatives need
+    /// a map whose frequencies were drawn [by name](crate::map::Omega), and shaping needs a crate feature for linear
+    /// algebra. Without `factors` there are no alternatives. Shaped features are judged on the points by which they
+    /// were shaped: give some hundred.
     ///
     /// # Cost
-    /// O(C (d + ΣD)) time and C numbers of memory for each point that is judged, with ΣD over all proposals that are tried, and a tree for
-    /// each alternative. C ΣD products for each point are at most 2³³ in all, some 20 s on two cores, or those of 8 points. If n points
-    /// would take more, evenly spaced ones are judged, and [`points`](ProposalReport::points) says which. With 200,000 classes, 256
-    /// features and the factors 2 and 4 these are 11 points. Shapes follow from all points. Each proposal is a step of its
-    /// [progress](crate::progress).
+    /// O(C (d + ΣD)) time and C numbers of memory for each point that is judged, with ΣD over all proposals that are
+    /// tried, and a tree for each alternative. The number of points is limited so that their C ΣD products each are at
+    /// most 2³³ in all, some 20 s on two cores, but is at least 8. If n is larger, evenly spaced points are judged, and
+    /// [`points`](ProposalReport::points) says which. With 200,000 classes, 256 features and the factors 2 and 4, 11
+    /// points are judged. Shapes follow from all points. Each proposal is a step of its [progress](crate::progress).
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if sizes differ, [`NotFinite`](crate::Error::NotFinite) if points, logits or features are
@@ -200,7 +202,7 @@ impl<T: Real> SoftmaxSampler<T> {
 }
 
 impl<T: Real> SampledSoftmax<T> {
-    /// How good draws are for points `h`, by [`SoftmaxSampler::report`] with the layer's own vectors.
+    /// Judges draws for points `h`, n × d, by [`SoftmaxSampler::report`] with the layer's own vectors.
     ///
     /// # Errors
     /// The errors of [`SoftmaxSampler::report`].

@@ -50,9 +50,10 @@ use crate::once::once;
 /// the way to class i. With the weight ε of the [uniform distribution](Proposal::with_uniform) q(i) = (1 − ε) w(i) + ε/C. For any map,
 /// q adds up to 1 over the classes, up to rounding.
 ///
-/// For maps without negative features w(i) = φ(h)·ψ(cᵢ) / Σⱼ φ(h)·ψ(cⱼ), up to rounding, since the sums of the children add up to that
-/// of the node. For maps with negative features (trigonometric, hybrids) w depends on how classes are ordered, and may be 0, so that ε
-/// must be positive. [`clipped`](Draws::clipped) says how much mass was negative on the way.
+/// For maps without negative features w(i) = φ(h)·ψ(cᵢ) / Σⱼ φ(h)·ψ(cⱼ), up to rounding, since the sums of the children
+/// add up to that of the node. For maps with negative features (trigonometric, hybrids) w depends on how classes are
+/// ordered, and may be 0, so that ε must be positive. [`clipped`](Draws::clipped) states the share of estimates that
+/// were negative on the way.
 ///
 /// # Accuracy
 /// Each node has a scale in `f64` for each block of features, each feature has a reference that is subtracted from its logarithm, and h
@@ -69,8 +70,9 @@ use crate::once::once;
 /// O(C d) for each h, by a product of many h at once, and O(log C) each; memory is C·d numbers.
 ///
 /// # Storage
-/// With the feature `serde` a sampler is stored with its classes and options: C·D numbers if L = 1, else C·d. Read on the same machine,
-/// it draws the same to the bit. A [`SampledSoftmax`](super::SampledSoftmax) needs C·d.
+/// With the feature `serde` a sampler is stored with its classes and options: C·D numbers if L = 1, else C·d. Read on
+/// the same machine, it draws the same classes with the same bits of ln q. A [`SampledSoftmax`](super::SampledSoftmax)
+/// needs C·d.
 ///
 /// # References
 /// Choromanski et al., *Hybrid Random Features*, appendix I; A. S. Rawat et al., *Sampled Softmax with Random Fourier Features*, 2019; G.
@@ -195,7 +197,7 @@ impl<T: Real> SoftmaxSampler<T> {
     /// let classes = Array2::from_shape_simple_fn(shape, || rng.random::<f64>());
     /// let map = Positive.softmax(Orthogonal.draw(4, 64, 1)?)?;
     /// let sampler = SoftmaxSampler::new(map, &classes)?;
-    /// let h = ndarray::arr1(&[0.4, -0.6, 0.2, 0.1]);
+    /// let h = random_features::ndarray::arr1(&[0.4, -0.6, 0.2, 0.1]);
     /// let z = sampler.partition(&h, &classes, 200, 7)?;
     /// let exact = classes.dot(&h).mapv(f64::exp).sum();
     /// assert!((z.log_value() - exact.ln()).abs() < 4.0 * z.relative_error());
@@ -230,8 +232,8 @@ impl<T: Real> SoftmaxSampler<T> {
         z.with_least_probability((self.uniform_weight() / present as f64).ln())
     }
 
-    /// ln q of some classes for a point, as [`sample`](SoftmaxSampler::sample) states it; −∞ for classes that were removed. For all
-    /// classes it costs as much as the features of all.
+    /// ln of the probability q of some classes for a point, as [`sample`](SoftmaxSampler::sample) states it; −∞ for
+    /// classes that were removed. For all classes it costs about as much as computing the features of all of them.
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if `h` does not have d entries, [`NotFinite`](crate::Error::NotFinite) if `h` or its features are not

@@ -37,13 +37,14 @@ impl<T: Real> CausalState<T> {
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
-    /// Outputs are those of [`causal`](super::super::Attention::causal) attention over all tokens so far, to the bit. A long prompt may
-    /// come in pieces, one call after the other. Features are computed once for sums and outputs.
+    /// Outputs have the same bits as those of [`causal`](super::super::Attention::causal) attention over all tokens so
+    /// far. A long prompt may come in pieces, one call after the other. Features are computed once for sums and
+    /// outputs.
     ///
-    /// Prompts of different lengths are best packed one after the other, [as sequences](Heads::with_sequences). The state's sequences are
-    /// then those of the first batch, of the second, and so on. In a padded batch a [mask](Heads::with_mask) leaves tokens out. These
-    /// keep their places, which count for the [window](super::super::Attention::with_window): pad on the left then, so that the last
-    /// places are those of tokens.
+    /// Prompts of different lengths are best packed one after the other, [as sequences](Heads::with_sequences). The
+    /// state's sequences are then those of the first batch, of the second, and so on. In a padded batch a
+    /// [mask](Heads::with_mask) leaves tokens out. Masked tokens keep their places, which count for the
+    /// [window](super::super::Attention::with_window). Pad on the left then, so that the last places hold real tokens.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if a size does not fit, or a sequence has another number of keys than of queries although there are
@@ -112,8 +113,8 @@ impl<T: Real> CausalState<T> {
         })
     }
 
-    /// Keeps these sequences, in this order. A sequence may be left out, or be there several times, as in beam search: its copies are
-    /// [forks](CausalState#forks).
+    /// Keeps these sequences, in this order. A sequence may be left out, or be listed several times, as in beam search:
+    /// its copies are [forks](CausalState#forks).
     ///
     /// # Errors
     /// [`Entry`](Error::Entry) if there is no such sequence, [`Memory`](Error::Memory) if there is no memory for what forks do not share;

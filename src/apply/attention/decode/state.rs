@@ -9,8 +9,9 @@ use crate::map::Map;
 use crate::memory::check_memory;
 use crate::once::once;
 
-/// Causal attention as tokens come: [`prefill`](CausalState::prefill) reads prompts, then [`step`](CausalState::step) reads a token of
-/// each sequence and answers it. Outputs have the bits of [`Attention::causal`] over all tokens so far, and are approximate as these are.
+/// Causal attention as tokens come: [`prefill`](CausalState::prefill) reads prompts, then [`step`](CausalState::step)
+/// reads a token of each sequence and answers it. Outputs have the same bits as those of [`Attention::causal`] over all
+/// tokens so far, and are as approximate as these.
 ///
 /// ```
 /// use random_features::ndarray::{Array3, Array4};
@@ -27,9 +28,10 @@ use crate::once::once;
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
-/// Whatever the length, a state keeps for each head of keys sums of O(m d_v) numbers and the features of up to 64 last tokens.
-/// [Neighbours](Attention::with_window) and [exact keys](Attention::with_keys_exact) are kept as keys and values.
-/// With the feature `serde` a state can be stored, with its maps, and goes on to the bit.
+/// For each head of keys a state keeps sums of O(m d_v) numbers and the features of up to 64 last tokens, however many
+/// tokens it has read. [Neighbours](Attention::with_window) and [exact keys](Attention::with_keys_exact) are kept as
+/// keys and values. With the feature `serde` a state can be stored, with its maps, and continues with the same bits
+/// when it is read.
 ///
 /// # Batches
 /// Sequences may differ in length, and keys may be masked, as [`prefill`](CausalState::prefill) says. Sequences come by
@@ -40,8 +42,9 @@ use crate::once::once;
 /// the steps of others.
 ///
 /// # Forks
-/// A clone is a fork, and a snapshot to which `state.clone_from(&saved)` goes back. Clones share the sums over whole chunks of 64 tokens
-/// until one of them changes these. So a fork copies the last chunk, with its features, and keys and values with exact weights.
+/// A clone is a fork, and a snapshot to which `state.clone_from(&saved)` goes back. Clones share the sums over whole
+/// chunks of 64 tokens until one of them changes these. A fork therefore copies only the last chunk, with its features,
+/// and the keys and values that have exact weights.
 ///
 /// # Cost
 /// O(m (d + d_v)) for each head and token, and O(w (d + d_v)) more with a window of w tokens. Threads share heads where that is worth it.
@@ -71,10 +74,10 @@ impl<T: Real> Attention<T> {
     /// ℝ^d_v.
     ///
     /// # Errors
-    /// [`Parameter`](crate::Error::Parameter) if `d_v` is 0, [`Shape`](crate::Error::Shape) if there is a map for each of
-    /// another number of heads, [`Unsupported`](crate::Error::Unsupported) with the [heaviest
-    /// keys](Attention::with_heaviest_keys_exact), which later tokens choose, or a share of the mean without normalisers,
-    /// [`Memory`](crate::Error::Memory) if there is no memory for the state.
+    /// [`Parameter`](crate::Error::Parameter) if `d_v` is 0, [`Shape`](crate::Error::Shape) if there is a map for each
+    /// of another number of heads, [`Unsupported`](crate::Error::Unsupported) with the [heaviest
+    /// keys](Attention::with_heaviest_keys_exact), whose choice depends on later tokens, or with a share of the mean
+    /// but without normalisers, [`Memory`](crate::Error::Memory) if there is no memory for the state.
     #[inline(never)]
     pub fn state(&self, batch: usize, heads_of_keys: usize, d_v: usize) -> Result<CausalState<T>> {
         check_positive("the dimension of the values", d_v)?;
@@ -106,10 +109,11 @@ impl<T: Real> Attention<T> {
 }
 
 impl<T: Real> Attention<T> {
-    /// About how many bytes a [state](Attention::state) keeps of a sequence and a head of keys, whatever the length, for values in ℝ^d_v.
+    /// The approximate number of bytes that a [state](Attention::state) keeps for each sequence and head of keys, for
+    /// values in ℝ^d_v. It does not depend on the length.
     ///
-    /// It counts sums, the features of a chunk, and keys and values with exact weights, up to twice a window. It is the largest number if
-    /// these are too many to be counted. A cache of keys and values would take d + `d_v` numbers for each token.
+    /// It counts sums, the features of a chunk, and keys and values with exact weights, up to twice a window. It is
+    /// `usize::MAX` if the number overflows. A cache of keys and values would take d + `d_v` numbers for each token.
     pub fn state_bytes(&self, d_v: usize) -> usize {
         self.bytes_with(d_v, self.window.before)
     }

@@ -29,8 +29,10 @@ struct Queries<'a, T> {
 impl<T: Real> CausalState<T> {
     /// Takes in the next token of each sequence and gives the outputs of its queries, which see it.
     ///
-    /// Queries are \[batch, heads, d\], keys \[batch, heads of keys, d\] and values \[batch, heads of keys, d_v\]. The heads of queries
-    /// are a multiple of those of keys. A step is a [`push`](CausalState::push) and then a [`query`](CausalState::query).
+    /// Queries are \[batch, heads, d\], keys \[batch, heads of keys, d\] and values \[batch, heads of keys, d_v\]. The
+    /// number of heads of queries is a multiple of the number of heads of keys. Arguments are references to arrays or
+    /// to views with any strides: token t of an array \[batch, heads, length, d\] is `&q.slice(s![.., .., t, ..])`. A
+    /// step is a [`push`](CausalState::push) and then a [`query`](CausalState::query).
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) or [`Multiple`](crate::Error::Multiple) if a size does not fit,
@@ -81,7 +83,8 @@ impl<T: Real> CausalState<T> {
         Ok(())
     }
 
-    /// The outputs of queries, \[batch, heads, d\], that see all tokens so far; a multiple of the heads of keys.
+    /// The outputs of queries, \[batch, heads, d\], that see all tokens so far. The number of heads is a multiple of
+    /// the number of heads of keys.
     ///
     /// # Errors
     /// The errors of [`step`](CausalState::step).

@@ -37,12 +37,13 @@ impl ExactAttention {
     /// Nothing of the forward pass is needed: weights are computed again, block by block.
     ///
     /// # Definition
-    /// With weights p and gradients gᵢ with respect to outputs oᵢ: ∂/∂vⱼ is Σᵢ pᵢⱼ gᵢ, ∂/∂qᵢ is s Σⱼ pᵢⱼ (gᵢ·vⱼ − gᵢ·oᵢ) kⱼ, and ∂/∂kⱼ is
-    /// s Σᵢ pᵢⱼ (gᵢ·vⱼ − gᵢ·oᵢ) qᵢ. After [`with_cosine`](ExactAttention::with_cosine) gradients pass through lengths too. A query that
-    /// sees no key has no part in any.
+    /// With weights p and gradients gᵢ with respect to outputs oᵢ: ∂/∂vⱼ is Σᵢ pᵢⱼ gᵢ, ∂/∂qᵢ is s Σⱼ pᵢⱼ (gᵢ·vⱼ −
+    /// gᵢ·oᵢ) kⱼ, and ∂/∂kⱼ is s Σᵢ pᵢⱼ (gᵢ·vⱼ − gᵢ·oᵢ) qᵢ. After [`with_cosine`](ExactAttention::with_cosine) the
+    /// division by norms is differentiated too. A query that sees no key contributes to no gradient.
     ///
     /// # Cost
-    /// Some four times that of the forward pass, O(n l (d + d_v)) time for each head, O((n + l) (d + d_v)) memory.
+    /// The time is some four times that of the forward pass, O(n l (d + d_v)) for each head. Memory is O((n + l) (d +
+    /// d_v)).
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if the output gradients are not of the output's shape, [`Memory`](crate::Error::Memory) if there is

@@ -17,7 +17,8 @@ pub struct Gradients<T> {
     pub queries: Array4<T>,
     /// The gradient with respect to the keys, \[batch, heads of keys, keys, d\], summed over the heads of queries that share them.
     pub keys: Array4<T>,
-    /// The gradient with respect to the values, \[batch, heads of keys, keys, d_v\], summed likewise.
+    /// The gradient with respect to the values, \[batch, heads of keys, keys, d_v\], summed over the heads of queries
+    /// that share them.
     pub values: Array4<T>,
 }
 

@@ -37,23 +37,28 @@ impl<T: Real> Attention<T> {
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
-    /// Nothing of the forward pass is needed: features and sums are computed again. A [tape](Attention::bidirectional_recorded) of the
-    /// forward pass spares that, and gives the same bits. These are the gradients of the estimate, not estimates of those of exact
-    /// attention, to which they tend as features become many.
+    /// Nothing of the forward pass is needed: features and sums are computed again. A
+    /// [tape](Attention::bidirectional_recorded) of the forward pass avoids this, and gives the same bits. These are
+    /// the gradients of the estimated attention. They differ from the gradients of exact attention, and tend to them as
+    /// m grows.
     ///
     /// # Definition
-    /// There are weights pᵢⱼ = K̂(qᵢ, kⱼ)/Nᵢ, normalisers Nᵢ = Σⱼ K̂(qᵢ, kⱼ), outputs oᵢ = Σⱼ pᵢⱼ vⱼ and gradients gᵢ with respect to these.
-    /// ∂/∂vⱼ is Σᵢ pᵢⱼ gᵢ, ∂/∂φ(qᵢ) is Σⱼ ψ(kⱼ) (gᵢ·vⱼ − gᵢ·oᵢ)/Nᵢ, and ∂/∂ψ(kⱼ) is Σᵢ φ(qᵢ) (gᵢ·vⱼ − gᵢ·oᵢ)/Nᵢ. Features pass theirs on to
-    /// points ([`Map::pull_back`]), points to tokens, through lengths too after [`with_cosine`](Attention::with_cosine).
+    /// There are weights pᵢⱼ = K̂(qᵢ, kⱼ)/Nᵢ, normalisers Nᵢ = Σⱼ K̂(qᵢ, kⱼ), outputs oᵢ = Σⱼ pᵢⱼ vⱼ and gradients gᵢ
+    /// with respect to these. ∂/∂vⱼ is Σᵢ pᵢⱼ gᵢ, ∂/∂φ(qᵢ) is Σⱼ ψ(kⱼ) (gᵢ·vⱼ − gᵢ·oᵢ)/Nᵢ, and ∂/∂ψ(kⱼ) is Σᵢ φ(qᵢ)
+    /// (gᵢ·vⱼ − gᵢ·oᵢ)/Nᵢ. [`Map::pull_back`] turns gradients of features into gradients of points, and the scale turns
+    /// these into gradients of queries and keys. After [`with_cosine`](Attention::with_cosine), the division by norms
+    /// is differentiated too.
     ///
-    /// With a [share α of the mean](Attention::with_shrinkage) of the values these are times 1 − α, and each value that query i sees gets α
-    /// gᵢ/nᵢ for its nᵢ keys. A query whose normaliser is not positive has the share 1.
+    /// With a [share α of the mean](Attention::with_shrinkage) of the values, these gradients are multiplied by 1 − α,
+    /// and α gᵢ/nᵢ is added for each of the nᵢ values that query i sees. For a query whose normaliser is not positive,
+    /// α counts as 1.
     ///
     /// [Without normalisers](Attention::without_normalisers) Nᵢ is 1 and gᵢ·oᵢ is 0. Pairs with exact weights, of
     /// [neighbours](Attention::with_window) and of [exact keys](Attention::with_keys_exact), have exp(q·k·scale) for K̂ and its gradient.
     ///
-    /// A query without an output of its own has no part in gradients but for that of the mean, whether it sees no key or its normaliser is
-    /// not positive. A key that is masked has no part in any. NaN in a token or in a gradient makes those gradients NaN in which it has a part.
+    /// A query that sees no key, or whose normaliser is not positive, contributes nothing to gradients, except through
+    /// the mean of the values. A masked key contributes to none. NaN in a token or in a gradient makes all gradients
+    /// NaN to which it contributes.
     ///
     /// # Accuracy
     /// Errors are relative to the largest terms of a sum: gᵢ·vⱼ and gᵢ·oᵢ cancel where values have a large mean. Queries and keys for
@@ -64,10 +69,11 @@ impl<T: Real> Attention<T> {
     /// beside the largest of their token are left out. Results are bit-identical on any number of threads.
     ///
     /// # Cost
-    /// Three times the multiplications of the forward pass, O(L m (d + d_v)), and O(d + d_v) for each pair with an exact weight. A
-    /// [tape](super::super::Tape) spares some half of the former. Beyond inputs and gradients, memory holds for each head at work features and
-    /// sums as in the forward pass, and d_v + 8 numbers for each query. With grouped queries or exact pairs it holds the gradients of the
-    /// head's tokens and values once more.
+    /// Three times the multiplications of the forward pass, O(L m (d + d_v)), and O(d + d_v) for each pair with an
+    /// exact weight. A [tape](super::super::Tape) saves some half of the multiplications. Beyond inputs and gradients,
+    /// memory holds for each head at work features and sums as in the forward pass, and d_v + 8 numbers for each query.
+    /// With grouped queries or exact pairs it also holds a second copy of the gradients of the head's tokens and
+    /// values.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if dimensions or heads are not those of the maps, or the output gradients are not of the output's shape.
@@ -101,11 +107,12 @@ impl<T: Real> Attention<T> {
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
-    /// Maps come in their own order. Gradients of lengthscales are those of the maps and of pairs with exact weights.
+    /// The gradients of parameters are in the order of the maps. Gradients of lengthscales include the pairs with exact
+    /// weights.
     ///
     /// # Cost
-    /// Beside that of the other gradients, the features once more and products with points, O(L m d) in `f64`, and memory of D + 2d
-    /// numbers for each token of a head at work.
+    /// In addition to the other gradients, features are computed once more and multiplied with points, O(L m d) in
+    /// `f64`. Memory is D + 2d numbers for each token of a head at work.
     ///
     /// # Errors
     /// The errors of [`bidirectional_backward`](Attention::bidirectional_backward); [`Unsupported`](Error::Unsupported) if a map's
@@ -121,8 +128,9 @@ impl<T: Real> Attention<T> {
     /// The gradients of a loss with respect to queries, keys and values of [causal](Attention::causal) attention, from its gradient with
     /// respect to the output, \[b, h, n, d_v\].
     ///
-    /// The gradient of a query depends on no later token. Those of a key and its value depend, given the normalisers, on no earlier
-    /// query. Both hold to the last bit. All else is as in [`bidirectional_backward`](Attention::bidirectional_backward).
+    /// The gradient of a query depends on no later token. The gradients of a key and its value depend, given the
+    /// normalisers, on no earlier query. Both hold to the last bit. All else is as in
+    /// [`bidirectional_backward`](Attention::bidirectional_backward).
     ///
     /// # Errors
     /// The errors of [`bidirectional_backward`](Attention::bidirectional_backward); [`Shape`](Error::Shape) if a sequence has another

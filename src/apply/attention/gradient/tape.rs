@@ -36,14 +36,16 @@ use crate::once::once;
 /// of backward passes.
 ///
 /// # What is kept
-/// A tape keeps D features of each key, and D features and d_v sums of each query, in `T`. Each of them has some 40 bytes more, and 8 for
-/// each block of features but the first. Bidirectional attention without a window keeps the sums over all keys of a head too, where
-/// these take less than the features of the keys.
+/// A tape keeps D features of each key, and D features and d_v sums of each query, in `T`. For each key and each query
+/// it keeps some 40 bytes more, and 8 for each block of features but the first. Bidirectional attention without a
+/// window keeps the sums over all keys of a head too, where these take less than the features of the keys.
 ///
-/// [`with_tape`](Attention::with_tape) sets how many bytes these may be. Each head in order keeps its keys and then its queries, 64 at a
-/// time and from the first on, as long as there is room. Others are computed again, and so are pairs with exact weights. With a window some
-/// queries are not kept where there are more or fewer keys. The backward pass also computes the features of queries once where a map at
-/// transformed points has factors that outputs do without.
+/// [`with_tape`](Attention::with_tape) sets the largest number of these bytes. Heads take room one after the other,
+/// each first for its keys and then for its queries, 64 at a time. Keys and queries that find no room are computed
+/// again in the backward pass, and so are pairs with exact weights. With a window, some queries are not kept if there
+/// are more or fewer queries than keys. Maps at transformed points have factors of query features that the normaliser
+/// cancels and the forward pass leaves out. For these maps the backward pass computes the features of queries once
+/// more.
 #[must_use]
 pub struct Tape<T: Real> {
     attention: Attention<T>,
@@ -74,8 +76,8 @@ impl<T: Real> Attention<T> {
     /// Sets the budget of a tape: the most bytes that [`bidirectional_recorded`](Attention::bidirectional_recorded) or
     /// [`causal_recorded`](Attention::causal_recorded) keeps in one call, over all heads and batches; 256,000,000 unless stated.
     ///
-    /// With 0 nothing is kept, and the backward pass computes all again; without memory for a tape it is the same. No bit of a result
-    /// depends on the budget, which is not stored with the attention.
+    /// With a budget of 0, or without memory for a tape, nothing is kept, and the backward pass computes everything
+    /// again. No bit of a result depends on the budget. It is not stored with the attention.
     ///
     /// # Cost
     /// 39 MB for a head of 16,384 tokens with d_v = 64 and D = 256 in `f32`, until the tape is dropped. A model holds as many tapes as it
@@ -110,7 +112,8 @@ impl<T: Real> Attention<T> {
     /// The outputs of [`causal`](Attention::causal) attention, and a tape for its [backward pass](Tape::backward).
     ///
     /// # Cost
-    /// The cost of [`causal`](Attention::causal), and all else as in [`bidirectional_recorded`](Attention::bidirectional_recorded).
+    /// The cost of [`causal`](Attention::causal), and a copy of the d_v sums of each query that is kept. The tape holds
+    /// memory up to its [budget](Attention::with_tape), and a copy of this attention.
     ///
     /// # Errors
     /// The errors of [`bidirectional_recorded`](Attention::bidirectional_recorded); [`Shape`](Error::Shape) if a sequence has another
@@ -177,13 +180,14 @@ impl<T: Real> Tape<T> {
     /// \[b, h, n, d_v\]: those of [`bidirectional_backward`](Attention::bidirectional_backward) or, after a causal forward pass, of
     /// [`causal_backward`](Attention::causal_backward).
     ///
-    /// The heads must be those of the forward pass, whose sizes, sequences and mask are checked. Gradients are wrong where their numbers
-    /// are others.
+    /// The heads must be the ones of the forward pass. Their sizes, sequences and mask are checked; their numbers are
+    /// not, and other numbers give wrong gradients.
     ///
     /// # Cost
-    /// Three times the multiplications of the forward pass if nothing is kept. If all is kept, bidirectional gradients without a window
-    /// take 1.5 times as many as the forward pass. Causal ones and those with a window take some 1.75 times, since sums over keys are
-    /// made again. What was not kept yet may be kept now.
+    /// Three times the multiplications of the forward pass if nothing is kept. If all is kept, bidirectional gradients
+    /// without a window take 1.5 times as many as the forward pass. Causal gradients and gradients with a window take
+    /// some 1.75 times as many, since sums over keys are computed again. The backward pass may keep what the forward
+    /// pass did not.
     ///
     /// # Errors
     /// The errors of [`bidirectional_backward`](Attention::bidirectional_backward). [`Shape`](Error::Shape) if the sizes of the heads are

@@ -40,18 +40,19 @@ use crate::once::once;
 /// | `shaped` | shaped by the tokens | where ‖q‖²/√d or ‖k‖²/√d is above 2; it is √d for standard normal tokens |
 /// | [`new`](Attention::new), [`signed`](Attention::signed) | your map | for everything else |
 ///
-/// Begin with 256 features at d = 64, or 64 while a model trains with them. Outputs do not tell when that is too few:
-/// [`error_report`](Attention::error_report) says for a sample of your tokens what error to expect, and
-/// [`choose`](Attention::choose) whether exact attention is cheaper.
-/// [`state`](Attention::state) decodes token by token. [`causal_backward`](Attention::causal_backward) gives gradients, and
+/// Begin with 256 features at d = 64, or 64 while a model trains with them. Outputs do not show when that is too few:
+/// [`error_report`](Attention::error_report) states the error to expect for a sample of your tokens, and
+/// [`choose`](Attention::choose) says whether exact attention is cheaper. [`state`](Attention::state) decodes token by
+/// token. [`causal_backward`](Attention::causal_backward) gives gradients, and
 /// [`causal_recorded`](Attention::causal_recorded) gives outputs and a tape that makes them cheaper.
 ///
 /// # Definition
 /// out(q) = Σⱼ K̂(q, kⱼ) vⱼ / Σⱼ K̂(q, kⱼ) with K̂(q, k) = φ(√s q)·ψ(√s k). The scale s is 1/√d unless
 /// [stated otherwise](Attention::with_scale). Sums are over all keys or, causally, those up to the query's own place.
 ///
-/// The map is one of the kernel exp(x·y) with lengthscale 1, since points are scaled before. A lengthscale ℓ of the map divides points
-/// once more: the scale is then s/ℓ². The ratio of two estimates is biased by O(1/m) even where the estimates are not.
+/// The map should estimate the kernel exp(x·y) with lengthscale 1, since queries and keys are multiplied by √s before
+/// it is applied. A lengthscale ℓ of the map divides them once more, so that the scale becomes s/ℓ². The output, a
+/// ratio of two estimates, has a bias of O(1/m) even where the estimates have none.
 ///
 /// # Accuracy
 /// Features, and products of features and values, are computed in `T`. Sums over tokens are in `f64`, each relative to the largest
@@ -59,27 +60,30 @@ use crate::once::once;
 /// added. Sums of values must fit `f64`. Results are bit-identical on any number of threads. A causal output depends on no later token,
 /// not even in its last bit.
 ///
-/// Some keys are added by logarithms in `f64`, and so are the keys after them in their chunk of 64 tokens: four to seven times slower.
-/// They are keys whose features differ too much for products in `T`, at norms of some 8 in `f32`. They are also keys with features
-/// of 0 whose scales lie far apart, and values beyond √MAX. Queries whose features differ too much are answered in this way too.
+/// Matrix products in `T` sum up keys whose features they hold without loss. A key with other features is added in
+/// `f64`, from the logarithms of its features, and so are the keys after it in its chunk of 64 tokens. This takes four
+/// to seven times as long. It happens to keys whose smallest feature is lost in `T` beside their largest, as at norms
+/// of some 8 in `f32`. It also happens in chunks with a feature of 0 whose keys differ too much in their largest
+/// features, and to values beyond √MAX for the largest number MAX of `T`. Queries whose features differ too much are
+/// answered in `f64` too.
 ///
 /// # Exact weights
 /// Weights of [chosen keys](Attention::with_keys_exact) and of [neighbours](Attention::with_window) may be computed exactly. Features
 /// estimate the other pairs.
 ///
 /// # Normalisers
-/// A query whose normaliser Σⱼ K̂(q, kⱼ) is not positive gets the output 0, or the mean of the values if it
-/// [has a share](Attention::with_shrinkage), and is [reported](super::super::Attended::non_positive). With non-negative features that happens only where all weights are 0. A query
-/// that sees no key gets 0 and is not reported. [Effective features](Attention::bidirectional_diagnosed) say on how many features a
-/// normaliser rests.
+/// A query whose normaliser Σⱼ K̂(q, kⱼ) is not positive gets the output 0 or, with a [share of the
+/// mean](Attention::with_shrinkage), the mean of the values. It is [reported](super::super::Attended::non_positive).
+/// With non-negative features this happens only where all weights are 0. A query that sees no key gets 0 and is not
+/// reported. [Effective features](Attention::bidirectional_diagnosed) say on how many features a normaliser rests.
 ///
-/// A query or a key that is not finite makes the outputs NaN that may see it, and no others. Where weights are exact, an infinite
-/// coordinate counts through its logits: a logit of −∞ has the weight 0. A value that is not finite makes its own coordinate NaN or
-/// infinite.
+/// A query that is not finite makes its own output NaN. A key that is not finite makes the outputs of all queries that
+/// may see it NaN, and no others. Where weights are exact, an infinite coordinate counts through its logits: a logit of
+/// −∞ has the weight 0. A value that is not finite makes only its own coordinate of outputs NaN or infinite.
 ///
 /// # Cost
-/// O(L m (d + d_v)) time for each head, and O(m d_v) memory for each thread beyond the output. Where there are fewer heads than
-/// threads, these share features and sums of 16 chunks of 64 tokens for each head.
+/// O(L m (d + d_v)) time for each head, and O(m d_v) memory for each thread beyond the output. Where there are fewer
+/// heads than threads, several threads share a head, and hold features and sums of 16 chunks of 64 tokens for it.
 ///
 /// # References
 /// Choromanski et al., *Rethinking Attention with Performers*, Algorithm 1; Likhosherstov et al., *Chefs' Random Tables*.
@@ -106,7 +110,7 @@ impl<T: Real> Attention<T> {
     /// The most bytes of a tape, unless stated otherwise.
     const TAPE: usize = 256_000_000;
 
-    /// Attention with a map of yours for all heads, and logits q·k/√d.
+    /// Attention with a given map for all heads, and logits q·k/√d.
     ///
     /// ```
     /// use random_features::Positive;
@@ -192,8 +196,8 @@ impl<T: Real> Attention<T> {
         Ok(self)
     }
 
-    /// Takes cosines: logits are q·k/(‖q‖ ‖k‖ `temperature`), instead of any scale. A zero vector stays zero: it attends to all
-    /// alike.
+    /// Takes cosines: logits are q·k/(‖q‖ ‖k‖ `temperature`), instead of any scale. A zero vector stays zero, so that
+    /// all its logits are 0.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless the temperature is positive and finite.
@@ -202,8 +206,8 @@ impl<T: Real> Attention<T> {
         Ok(self)
     }
 
-    /// Leaves outputs undivided: they are Σⱼ K̂(q, kⱼ) vⱼ, which is ±∞ or 0 where it leaves the range of `T`. With hybrids of norms
-    /// of 10¹⁰ and more they are NaN, where parts of a sum are ∞ − ∞.
+    /// Leaves outputs undivided: they are Σⱼ K̂(q, kⱼ) vⱼ, which is ±∞ or 0 where it leaves the range of `T`. With
+    /// hybrid features they may be NaN for queries and keys of norms of 10¹⁰ and more, where parts of a sum are ∞ − ∞.
     #[must_use]
     pub fn without_normalisers(mut self) -> Self {
         self.normalised = false;

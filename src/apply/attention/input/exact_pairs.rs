@@ -82,15 +82,17 @@ named!(KeyChoice, "a choice of keys" {
 });
 
 impl<T: Real> Attention<T> {
-    /// Gives the `count` keys of each sequence with the largest weights exact weights. Features estimate the weights of the other keys,
-    /// and one normaliser divides all. For bidirectional attention only, since the choice depends on all tokens.
+    /// Gives exact weights to the `count` keys of each sequence whose total weights are largest. Features estimate the
+    /// weights of the other keys, and one normaliser, the sum of all weights, divides both parts. For bidirectional
+    /// attention only, since the choice depends on all tokens.
     ///
-    /// Keys are chosen by their exact weights for up to 64 queries, which are spread evenly over a sequence and the heads that share its
-    /// keys. Keys without weight for these queries are not chosen. The choice costs O(64 l d) once, and exact keys cost
-    /// O(count (d + d_v)) for each query.
+    /// The total of a key is the sum of its exact weights for up to 64 queries, which are spread evenly over a sequence
+    /// and the heads that share its keys. A key whose weight for all these queries is 0 is not chosen. The choice costs
+    /// O(64 l d) once, and exact keys cost O(count (d + d_v)) for each query.
     ///
-    /// The estimated rest may have a larger relative error than the estimate of all keys: exact keys help features that are shaped by
-    /// the data, and may hurt positive ones at large norms.
+    /// The weights that are still estimated may have a larger relative error than the estimates for all keys. Exact
+    /// keys lower the error of features that are shaped by the data, and may raise that of positive features at large
+    /// norms.
     ///
     /// # Errors
     /// [`Unsupported`](Error::Unsupported) unless every map estimates, at least approximately, the softmax kernel with the same
@@ -99,8 +101,9 @@ impl<T: Real> Attention<T> {
         self.exactly(KeyChoice::Heaviest(count))
     }
 
-    /// Gives the keys in these rows of each sequence exact weights, bidirectionally, causally and token by token: for example the first
-    /// ones, where many models have their heaviest keys. Rows beyond the end of a sequence and masked keys are ignored.
+    /// Gives exact weights to the keys in these rows of each sequence, in bidirectional and causal attention and token
+    /// by token. Many models have their heaviest keys in the first rows. Rows beyond the end of a sequence and masked
+    /// keys are ignored.
     ///
     /// # Errors
     /// The errors of [`with_heaviest_keys_exact`](Attention::with_heaviest_keys_exact).
@@ -155,25 +158,27 @@ impl<T: Real> Attention<T> {
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
-    /// `before` counts keys up to the query's own place, its own key first, and `after` those behind it. Places are rows in the
-    /// sequence, of queries and keys alike, whatever is masked. Causally nothing comes after, whatever `after` says. Windows of 0 and 0
-    /// keys are attention without neighbours, to the bit.
+    /// `before` is the number of keys up to and including the query's own place, and `after` the number of keys behind
+    /// it. The place of a query or key is its row in its sequence; masked keys keep their places. Causal attention
+    /// ignores `after`. A window of 0 and 0 keys gives the same bits as attention without a window.
     ///
     /// # Definition
-    /// out(q) = \[Σ_E exp(q·k s) v + Σ_¬E K̂(q, k) v\] / \[Σ_E exp(q·k s) + Σ_¬E K̂(q, k)\], with E the neighbours and the
-    /// [exact keys](Attention::with_keys_exact), if there are any. Each pair counts once. Features of the keys before the neighbours and
-    /// of those behind them are summed up from either end, and nothing is subtracted: numerator and normaliser are as unbiased as K̂.
-    /// Windows that hold all keys are [exact attention](super::super::ExactAttention), to rounding.
+    /// out(q) = \[Σ_E exp(q·k s) v + Σ_¬E K̂(q, k) v\] / \[Σ_E exp(q·k s) + Σ_¬E K̂(q, k)\], with E the neighbours and
+    /// the [exact keys](Attention::with_keys_exact), if there are any. Each pair counts once. Features of the keys
+    /// before the neighbours are summed up from the first key on, and features of the keys behind them from the last
+    /// key back. No sum is subtracted from another. Numerator and normaliser have no bias if K̂ has none. Windows that
+    /// hold all keys are [exact attention](super::super::ExactAttention), to rounding.
     ///
     /// A [`CausalState`](super::super::CausalState) keeps the last `before` keys and values as they are. They enter the sums as they
     /// leave the window.
     ///
     /// # What it is worth
-    /// Much where attention is local, as [measured](crate::manual::shaped#neighbours) on trained heads and on long sequences. Positive
-    /// features add little to the neighbours alone at large norms. Features that are shaped by the other pairs
-    /// ([`AttentionShaping::with_window`](crate::apply::attention::AttentionShaping::with_window)) add much. Where attention looks far a
-    /// window may cost: the errors of a query's estimates have much in common, which cancels in the normaliser only if all of its weights
-    /// are estimates.
+    /// A window lowers errors much where attention is local, as [measured](crate::manual::shaped#neighbours) on trained
+    /// heads and on long sequences. At large norms, positive features improve little on the neighbours alone. Features
+    /// that are shaped by the other pairs
+    /// ([`AttentionShaping::with_window`](crate::apply::attention::AttentionShaping::with_window)) improve much on
+    /// them. Where attention looks far, a window may raise the error. The errors of a query's estimates are correlated,
+    /// and their common part cancels in the ratio only if all weights are estimates.
     ///
     /// # Accuracy
     /// Logits, exact weights and sums of values by them are computed in `T`, as in exact attention: a logit must fit it, and values must
@@ -181,16 +186,17 @@ impl<T: Real> Attention<T> {
     /// token, not even in its last bit.
     ///
     /// # Cost
-    /// O((before + after) (d + d_v)) for each query, in products of matrices. 64 neighbours make causal attention take 1.4 times as long
-    /// (65,536 tokens, d = 64, D = 256, `f32`). Bidirectional attention sums up keys from both ends, so that their features are computed
-    /// twice, and keeps as many numbers in `f64` as the output has.
+    /// O((before + after) (d + d_v)) for each query, in products of matrices. 64 neighbours make causal attention take
+    /// 1.4 times as long (65,536 tokens, d = 64, D = 256, `f32`). Bidirectional attention sums up keys from both ends.
+    /// It therefore computes their features twice, and keeps as many numbers in `f64` as the output has.
     ///
     /// # Errors
     /// [`Unsupported`](crate::Error::Unsupported) unless every map estimates, at least approximately, the softmax kernel with the same
     /// lengthscale in all coordinates.
     ///
     /// # References
-    /// Exact neighbours inside the normaliser of unbiased features: new.
+    /// The combination of exact weights of neighbours with unbiased estimates of the other weights, under one
+    /// normaliser, is this crate's own.
     #[doc(alias = "sliding window")]
     #[doc(alias = "local attention")]
     pub fn with_window(mut self, before: usize, after: usize) -> Result<Self> {

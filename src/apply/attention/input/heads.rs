@@ -11,20 +11,21 @@ use crate::memory::{check_addressable, check_memory};
 /// The input of attention: queries, keys and values, borrowed as `[batch, heads, length, dim]` with any strides.
 ///
 /// ```
-/// use random_features::ndarray::Array4;
+/// use random_features::ndarray::{Array2, Array4, s};
 /// use random_features::apply::attention::Heads;
 /// let q = Array4::<f32>::zeros((2, 8, 10, 16));
 /// let kv = Array4::<f32>::zeros((2, 2, 12, 16));
 /// let heads = Heads::new(&q, &kv, &kv)?;
 /// // The last two keys of the second batch are padding.
-/// let mut mask = ndarray::Array2::from_elem((2, 12), true);
-/// mask.slice_mut(ndarray::s![1, 10..]).fill(false);
+/// let mut mask = Array2::from_elem((2, 12), true);
+/// mask.slice_mut(s![1, 10..]).fill(false);
 /// let masked = heads.with_mask(&mask)?;
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
-/// Keys and values may have fewer heads than queries (grouped queries): query head h attends to key head h / (query heads / key
-/// heads). Queries and keys may differ in length, values in dimension. Numbers are of any [`TokenElement`](super::TokenElement).
+/// Keys and values may have fewer heads than queries (grouped queries): query head h attends to key head h / (query
+/// heads / key heads). The numbers of queries and of keys may differ, and so may the dimensions of keys and of values.
+/// Numbers are of any [`TokenElement`](super::TokenElement).
 #[doc(alias = "GQA")]
 #[doc(alias = "grouped-query attention")]
 #[derive(Clone, Debug)]
@@ -71,8 +72,8 @@ impl<'a, E> Heads<'a, E> {
         Ok(Heads { queries: none, ..all })
     }
 
-    /// Sets the mask of the keys, \[b, l\]: where it is false a key has no weight, even one that is NaN. Queries that see no key get the
-    /// output 0.
+    /// Sets the mask of the keys, \[b, l\]. A key has no weight where the mask is false, even if the key is NaN.
+    /// Queries that see no key get the output 0.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if there is not one entry for each key.
@@ -82,7 +83,8 @@ impl<'a, E> Heads<'a, E> {
         Ok(Heads { mask: Some(mask.view()), ..self })
     }
 
-    /// Sets where sequences begin and end that stand one after the other in each batch, without padding.
+    /// Sets where sequences begin and end, for sequences of different lengths that are packed one after the other in
+    /// each batch, without padding.
     ///
     /// Sequence s has the queries from `queries[s]` to `queries[s + 1]` and the keys from `keys[s]` to `keys[s + 1]`.
     ///

@@ -48,13 +48,15 @@ impl<T: Real> Attention<T> {
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
-    /// Where features are too few for queries and keys, outputs are worse than the mean of the values. With α = e²/(e² + μ²), for errors e of
-    /// outputs and μ of the mean that have nothing in common, they are better than both. [`bidirectional_shrinkage`](Attention::bidirectional_shrinkage) and
-    /// [`causal_shrinkage`](Attention::causal_shrinkage) choose shares from tokens,
-    /// [`ErrorReport::shrinkage`](super::super::ErrorReport::shrinkage) from closed forms.
+    /// Where features are too few for queries and keys, outputs err more than the mean of the values. If the errors e
+    /// of outputs and μ of the mean are uncorrelated, the share α = e²/(e² + μ²) makes outputs err less than both.
+    /// [`bidirectional_shrinkage`](Attention::bidirectional_shrinkage) and
+    /// [`causal_shrinkage`](Attention::causal_shrinkage) choose shares from tokens, and
+    /// [`ErrorReport::shrinkage`](super::super::ErrorReport::shrinkage) computes one from closed forms.
     ///
-    /// Masked keys do not count for the mean; keys with exact weights do. A query whose normaliser is not positive gets the mean itself, if
-    /// α is above 0, and is reported. A share of 0 changes no bit. Exact counterparts are not shrunk.
+    /// Masked keys do not count for the mean; keys with exact weights do. A query whose normaliser is not positive gets
+    /// the mean itself, if α is above 0, and is reported. A share of 0 changes no bit.
+    /// [`exact_counterpart`](Attention::exact_counterpart) has no share.
     ///
     /// # Cost
     /// O(d_v) for each query and each key. A [state](super::super::CausalState) keeps d_v numbers more for each head of keys.
@@ -65,7 +67,8 @@ impl<T: Real> Attention<T> {
     /// numbers of heads with [`Shape`](Error::Shape).
     ///
     /// # References
-    /// Shrinkage of estimates towards a fixed value is James and Stein's; for weights of attention it is new.
+    /// Shrinkage of estimates towards a fixed value goes back to James and Stein. Its use for weights of attention is
+    /// this crate's own.
     #[doc(alias = "with_biased_epsilon")]
     pub fn with_shrinkage(self, shares: &[f64]) -> Result<Self> {
         check_positive("the number of shares of the mean", shares.len())?;

@@ -50,12 +50,13 @@ impl<T: Real> Attention<T> {
     /// The normaliser of a query is Σ_f w_f with w_f = φ_f(q) S_f and S_f = Σⱼ ψ_f(kⱼ) over the keys that it sees. The effective number of
     /// features is (Σ_f w_f)²/Σ_f w_f². It goes from 1, where one feature is all of the normaliser, to D, where all count alike.
     ///
-    /// With one positive feature for each of m independent frequencies, the draw's own estimate of the normaliser's relative variance is
-    /// 1/n − 1/m for n of them: from some 10 on an output may mean something ([`ErrorReport`](super::super::ErrorReport)). A draw that
-    /// has missed the rare large features does not know of them, so that a large number promises nothing.
+    /// With one positive feature for each of m independent frequencies, the draw's own estimate of the normaliser's
+    /// relative variance is 1/n − 1/m for n of them: from n of some 10 on, where this is below 0.1, an output may be
+    /// useful ([`ErrorReport`](super::super::ErrorReport)). A small n is a warning, but a large n proves nothing: a
+    /// draw may lack the rare frequencies with large features.
     ///
-    /// Where features may be negative the w_f cancel and the number falls below 1. It is then the squared ratio of the normaliser to the
-    /// root of Σ_f w_f², near 0 where the normaliser is but a remainder. It is 0 where all w_f are 0, and NaN where a query sees no key, or
+    /// Where features may be negative the w_f cancel and the number falls below 1. It is near 0 where positive and
+    /// negative w_f nearly cancel in the normaliser. It is 0 where all w_f are 0, and NaN where a query sees no key, or
     /// one that is not finite.
     ///
     /// Keys with exact weights, [chosen](Attention::with_keys_exact) ones and [neighbours](Attention::with_window), are not counted: the

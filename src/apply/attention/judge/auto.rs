@@ -12,9 +12,9 @@ impl<T: Real> Attention<T> {
     /// Every query attends to all keys, by linear attention or by its [exact counterpart](Attention::exact_counterpart), whichever is
     /// estimated to take fewer operations.
     ///
-    /// The exact one is taken for short sequences, up to the [crossover](Attention::bidirectional_crossover) where there are as many
-    /// queries as keys, and for few queries or few keys; never where there is no exact counterpart. The choice depends on shapes
-    /// alone. [`choose`](Attention::choose) looks at errors too.
+    /// Exact attention is taken for few queries or few keys and, with as many queries as keys, for lengths up to the
+    /// [crossover](Attention::bidirectional_crossover). It is never taken if there is no exact counterpart. The choice
+    /// depends on shapes alone. [`choose`](Attention::choose) looks at errors too.
     ///
     /// # Errors
     /// The errors of [`bidirectional`](Attention::bidirectional).
@@ -68,8 +68,8 @@ impl<T: Real> Attention<T> {
     /// The length from which on bidirectional linear attention is estimated to be faster than the exact one, for as many queries as
     /// keys and values in ℝ^d_v.
     ///
-    /// It follows from operations alone, whose weights are fitted to times by the experiment `attention`. For lengths and an error to
-    /// reach there is [`choose`](Attention::choose).
+    /// It follows from operations alone, whose weights are fitted to times by the experiment `attention`.
+    /// [`choose`](Attention::choose) takes an error to reach into account too.
     #[inline(never)]
     pub fn bidirectional_crossover(&self, d_v: usize) -> usize {
         self.costs(d_v).crossover(false, self.exact_pairs())

@@ -44,11 +44,13 @@ use crate::progress;
 /// largest sums of these weights may get exact weights themselves. The [`Shape`] is chosen from the pairs that are left, with these
 /// weights, or with equal weights if they all underflow. Neither the exact keys nor exact [neighbours](AttentionShaping::with_window) count.
 ///
-/// The choice depends on all queries and keys. It may be used for bidirectional attention of the same tokens, since frequencies do not
-/// depend on it, but not for causal attention of the same tokens.
+/// The choice depends on all queries and keys. It may be used for bidirectional attention of the same tokens, where
+/// estimates stay without bias since frequencies do not depend on it. For causal attention of the same tokens it would
+/// leak later tokens into earlier outputs.
 ///
 /// # Cost
-/// The cost of [`Shaping::of_pairs`], and r l d multiplications and memory for r l numbers, with the weights of r queries.
+/// The cost of [`Shaping::of_pairs`], and r l d multiplications and memory for r l numbers, for the weights of r
+/// queries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AttentionShaping {
     shaping: Shaping,

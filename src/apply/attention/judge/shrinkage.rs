@@ -29,9 +29,11 @@ impl<T: Real> Attention<T> {
     /// ```
     ///
     /// # Definition
-    /// α = Σ (eᵢ − oᵢ)·(v̄ᵢ − oᵢ) / Σ ‖v̄ᵢ − oᵢ‖² over the queries i of all batches, within 0 and 1, where oᵢ is this attention's output
-    /// without a share, eᵢ the exact one and v̄ᵢ the mean of the values that the query sees. Queries without an output of their own count as v̄ᵢ. On these tokens the squared error is then at
-    /// most the smaller of the errors of oᵢ and of v̄ᵢ. On others it is as far as they are alike. Keys with exact weights count as they are.
+    /// α = Σ (eᵢ − oᵢ)·(v̄ᵢ − oᵢ) / Σ ‖v̄ᵢ − oᵢ‖² over the queries i of all batches, within 0 and 1, where oᵢ is this
+    /// attention's output without a share, eᵢ the exact one and v̄ᵢ the mean of the values that the query sees. For a
+    /// query whose normaliser is not positive, oᵢ is v̄ᵢ. On these tokens the squared error is then at most the smaller
+    /// of the errors of oᵢ and of v̄ᵢ. On other tokens this holds only as far as they resemble these. Keys with exact
+    /// weights count as they are.
     ///
     /// # Cost
     /// The cost of this attention and of exact attention, O(n l (d + d_v)) for each head, and memory of three outputs.

@@ -35,8 +35,8 @@ impl<T: Real> Attention<T> {
         Ok(Attended::new(output, non_positive))
     }
 
-    /// Writes the outputs of [`bidirectional`](Attention::bidirectional) attention into an array of yours, \[b, h, n, d_v\], and gives batch, head
-    /// and row of normalisers that are not positive.
+    /// Writes the outputs of [`bidirectional`](Attention::bidirectional) attention to `out`, \[b, h, n, d_v\], and
+    /// returns batch, head and row of the queries whose normaliser is not positive.
     ///
     /// # Errors
     /// The errors of [`bidirectional`](Attention::bidirectional), and [`Shape`](crate::Error::Shape) if `out` does not fit. Nothing is written then,
@@ -61,8 +61,8 @@ impl<T: Real> Attention<T> {
         Ok(Attended::new(output, non_positive))
     }
 
-    /// Writes the outputs of [`causal`](Attention::causal) attention into an array of yours, \[b, h, n, d_v\], and gives batch, head
-    /// and row of normalisers that are not positive.
+    /// Writes the outputs of [`causal`](Attention::causal) attention to `out`, \[b, h, n, d_v\], and returns batch,
+    /// head and row of the queries whose normaliser is not positive.
     ///
     /// # Errors
     /// The errors of [`causal`](Attention::causal), and [`Shape`](crate::Error::Shape) if `out` does not fit. Nothing is written then,

@@ -43,9 +43,10 @@ const QUERIES: usize = 48;
 /// Sums over keys are taken in `T`, so values must be some way below its largest number. A query that sees no key gets 0. A query whose
 /// weights are all 0, since all its logits are −∞, gets 0 and is [reported](Attended::non_positive).
 ///
-/// NaN in a query or a key makes the outputs NaN that may see it, and no others. A logit of NaN or +∞ does so too, as infinite
-/// coordinates and logits beyond the range of `T` give; one of −∞ has the weight 0. A value that is not finite counts where its weight is
-/// not 0. Results are bit-identical on any number of threads.
+/// NaN in a query makes its own output NaN, and NaN in a key the outputs of all queries that may see it. A logit of NaN
+/// or +∞, from infinite coordinates or beyond the range of `T`, makes the output of its query NaN. A logit of −∞ has
+/// the weight 0. A value that is not finite counts where its weight is not 0. Results are bit-identical on any number
+/// of threads.
 ///
 /// # Cost
 /// O(n l (d + d_v)) time for each head, O(l (d + d_v)) memory.
@@ -77,7 +78,7 @@ impl ExactAttention {
         Ok(ExactAttention { scale: Some(checked_positive("the scale of the logits", scale)?), ..self })
     }
 
-    /// Takes cosines: logits are q·k/(‖q‖ ‖k‖ `temperature`). A zero vector stays zero: it attends to all alike.
+    /// Takes cosines: logits are q·k/(‖q‖ ‖k‖ `temperature`). A zero vector stays zero, so that all its logits are 0.
     ///
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) unless the temperature is positive and finite.
@@ -100,8 +101,8 @@ impl ExactAttention {
         Ok(Attended::new(output, non_positive))
     }
 
-    /// Writes the outputs of [`bidirectional`](ExactAttention::bidirectional) attention into an array of yours, \[b, h, n, d_v\], and gives batch,
-    /// head and row of normalisers that are not positive.
+    /// Writes the outputs of [`bidirectional`](ExactAttention::bidirectional) attention to `out`, \[b, h, n, d_v\], and
+    /// returns batch, head and row of the queries whose normaliser is not positive.
     ///
     /// # Errors
     /// The errors of [`bidirectional`](ExactAttention::bidirectional); [`Shape`](crate::Error::Shape) if `out` does not fit. Nothing is written
@@ -127,8 +128,8 @@ impl ExactAttention {
         Ok(Attended::new(output, non_positive))
     }
 
-    /// Writes the outputs of [`causal`](ExactAttention::causal) attention into an array of yours, \[b, h, n, d_v\], and gives batch,
-    /// head and row of normalisers that are not positive.
+    /// Writes the outputs of [`causal`](ExactAttention::causal) attention to `out`, \[b, h, n, d_v\], and returns
+    /// batch, head and row of the queries whose normaliser is not positive.
     ///
     /// # Errors
     /// The errors of [`causal`](ExactAttention::causal), and [`Shape`](crate::Error::Shape) if `out` does not fit. Nothing is

@@ -14,8 +14,8 @@ use crate::once::once;
 pub(super) type ErrorsOf<'c> = dyn Fn(&[f64]) -> Result<ErrorTable> + 'c;
 
 impl<T: Real> RidgeSpectrum<T> {
-    /// The criterion for each λ: a weighted mean squared error, summed over the targets that vary in the training data, or minus
-    /// the log evidence.
+    /// The criterion for each λ: a weighted mean squared error, summed over the targets that vary in the training data,
+    /// in (units of the target)², or minus the log evidence in nats.
     ///
     /// A criterion is infinite where rounding errors of Σ w φ φᵀ are too large beside it. Generalised cross-validation and the
     /// evidence are infinite for λ so small that [`log_evidence`](RidgeSpectrum::log_evidence) is an error. Generalised
@@ -53,7 +53,7 @@ impl<T: Real> RidgeSpectrum<T> {
         Ok(self.error_table(criterion, lambdas)?.each)
     }
 
-    /// The λ with the least error, and that error; among equal errors, the largest λ is taken.
+    /// The λ with the least criterion, and that criterion; among equal ones, the largest λ is taken.
     ///
     /// # Errors
     /// The errors of [`errors`](RidgeSpectrum::errors); [`Parameter`](Error::Parameter) if there is no λ.
@@ -62,7 +62,7 @@ impl<T: Real> RidgeSpectrum<T> {
         least(lambdas, &self.errors(criterion, lambdas)?)
     }
 
-    /// The λ with the least error for each target, and that error; among equal errors, the largest λ is taken.
+    /// The λ with the least criterion for each target, and that criterion; among equal ones, the largest λ is taken.
     ///
     /// # Errors
     /// The errors of [`choose`](RidgeSpectrum::choose).

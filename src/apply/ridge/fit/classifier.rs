@@ -186,9 +186,10 @@ impl<T: Real> RidgeClassifier<T> {
         Ok(self)
     }
 
-    /// Corrects probabilities for other shares of the classes than in the calibration, for example after weights that balance
-    /// classes. The probability p_c becomes p_c · `meant`_c / `fitted`_c, normalised. Both arguments are the shares of the t
-    /// classes, or their numbers of rows. A second call corrects the probabilities that the first call gave.
+    /// Corrects probabilities for other shares of the classes than in the calibration, for example after weights that
+    /// balance classes. The probability p_c becomes p_c · `meant`_c / `fitted`_c, normalised. Both arguments are the
+    /// shares of the t classes, or their numbers of rows. A second call corrects the corrected probabilities of the
+    /// first.
     ///
     /// # Errors
     /// [`Unsupported`](Error::Unsupported) without a calibration, [`Shape`](Error::Shape) if there are not t shares,

@@ -7,8 +7,9 @@ use crate::error::{Error, Result};
 use crate::targets::TargetRows;
 use crate::{Points, Real, Targets};
 
-/// The number by which λ, lengthscales and maps are chosen, where the least is best. It is an estimate of the squared error of
-/// predictions at new points, or minus the log evidence.
+/// The number by which λ, lengthscales and maps are chosen, where the least is best. It estimates the mean squared
+/// error of predictions at new points, summed over the targets, in (units of the target)², or it is minus the log
+/// evidence, in nats.
 ///
 /// ```
 /// use random_features::apply::{Criterion, RidgeSearch};
@@ -51,8 +52,8 @@ pub enum Criterion<'a, T: Real = f64> {
     #[doc(alias = "LOO")]
     #[default]
     LeaveOneOut,
-    /// The leave-one-out error from training data that are read a second time: [`Criterion::leave_one_out`]. It is exact at each
-    /// row, and infinite for a λ so small that the error would be rounding.
+    /// The leave-one-out error from training data that are read a second time: [`Criterion::leave_one_out`]. The error
+    /// of each row is exact, without refitting. It is infinite for a λ so small that rounding would dominate it.
     ///
     /// A row is left out with all of its weight. A row of weight 2 thus differs from two equal rows, one of which stays in the
     /// regression while the other is left out. A row of weight 0 adds no error.
@@ -70,8 +71,8 @@ pub enum Criterion<'a, T: Real = f64> {
     /// group's label for each row that is given to the search. If the search reads only some of the rows, it draws whole groups.
     #[doc(alias = "LeaveOneGroupOut")]
     LeaveGroupsOut(&'a [usize]),
-    /// The error at left-out groups, from training data that are read a second time: [`Criterion::leave_groups_out`]. It is exact
-    /// at each row, and infinite where it would be rounding.
+    /// The error at left-out groups, from training data that are read a second time: [`Criterion::leave_groups_out`].
+    /// The error of each row is exact, without refitting. It is infinite where rounding would dominate it.
     #[non_exhaustive]
     LeaveGroupsOutOf {
         /// The training points, n × d.
@@ -125,8 +126,9 @@ pub enum Criterion<'a, T: Real = f64> {
     /// The error at consecutive blocks of rows, each of the regression on the blocks before it, for rows in the order of time.
     /// The gap is the number of blocks just before the tested one that are left out too.
     ///
-    /// As in every search, inputs are standardised by all rows: means and scales of inputs see no target. The regressions on earlier
-    /// blocks and the model have the same inputs, for which the chosen lengthscale and λ were meant.
+    /// As in every search, inputs are standardised by the means and scales of all rows, later ones included; targets do
+    /// not enter these. The regressions on earlier blocks and the final model thus have equal inputs, so that the
+    /// chosen lengthscale and λ apply to both.
     #[doc(alias = "TimeSeriesSplit")]
     Forward {
         /// The number of blocks, at least 2 more than the gap.

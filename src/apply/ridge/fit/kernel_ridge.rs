@@ -25,7 +25,7 @@ const LARGEST_SQUARE: f64 = 1e304;
 /// let y = x.mapv(f64::sin);
 /// let kernel = Gaussian::new(1.0)?;
 /// let model = KernelRidge::fit(&kernel.gram(&x, &x)?, &y, 1e-6)?;
-/// let at = ndarray::arr2(&[[2.05]]);
+/// let at = random_features::ndarray::arr2(&[[2.05]]);
 /// assert!(
 ///     (model.predict_from_gram(&kernel.gram(&at, &x)?)?[[0, 0]]
 ///         - 2.05f64.sin())

@@ -57,18 +57,18 @@ use crate::{Points, Real, progress};
 /// v(x) = σ² ((φ(x) − φ̄)ᵀ(A + λI)⁻¹(φ(x) − φ̄) + 1/n),
 ///
 /// where the last term is for the intercept. The variance of y is v(x) + σ², or v(x) + σ²/p at a point of
-/// [precision](crate::Targets::with_precisions) p ([`Prediction::with_precisions`]). Each target may have a λ of its own
-/// ([`RidgeSpectrum::posterior_per_target`]), and each has its own σ². That is the most likely value for this λ, R/ν as in
-/// [`log_evidence`](RidgeSpectrum::log_evidence), or a [known value](RidgePosterior::with_noise). Intervals have their level if
-/// the data come from such a process with λ = σ²/σ_f², and if there are enough features for its kernel. With a λ from
-/// cross-validation they have it roughly.
+/// [precision](crate::Targets::with_precisions) p ([`Prediction::with_precisions`]). Each target may have a λ of its
+/// own ([`RidgeSpectrum::posterior_per_target`]), and each has its own σ². That is the most likely value for this λ,
+/// R/ν as in [`log_evidence`](RidgeSpectrum::log_evidence), or a [known value](RidgePosterior::with_noise). Intervals
+/// have the stated coverage if the data come from such a process with λ = σ²/σ_f², and if there are enough features for
+/// its kernel. With a λ from cross-validation their coverage is only roughly right.
 ///
 /// # Groups of rows
-/// A posterior takes the errors of rows for independent, whatever the criterion was. If rows of a group have a common error, as
-/// repeated measurements may, the group says hardly more than one row, and intervals are too narrow. A search that leaves out groups
-/// warns of it by [`RidgeWarning::Groups`](crate::apply::RidgeWarning::Groups). Give each row the
-/// [weight](crate::Targets::with_weights) 1/k for the k rows of its group, so that a group counts as one row. If errors in a group
-/// are only partly common, intervals are then too wide.
+/// A posterior assumes that the errors of rows are independent, whatever the criterion was. If rows of a group have a
+/// common error, as repeated measurements may, the group says hardly more than one row, and intervals are too narrow. A
+/// search that leaves out groups warns of it by [`RidgeWarning::Groups`](crate::apply::RidgeWarning::Groups). Give each
+/// row the [weight](crate::Targets::with_weights) 1/k for the k rows of its group, so that a group counts as one row.
+/// If errors in a group are only partly common, intervals are then too wide.
 ///
 /// # Far from the data
 /// Far from the data, a Gaussian process returns to its prior: v = σ_f² K(x, x). With D features it does not: all points share D
@@ -209,8 +209,8 @@ impl<T: Real> RidgePosterior<T> {
         Ok(self)
     }
 
-    /// Sets landmarks, l × d, in original units: points like the training points, far from which variances return to the prior
-    /// variance. About a hundred training points, spread over all of them, are enough.
+    /// Sets landmarks, l × d, in original units: points like the training points. Far from all of them, variances
+    /// return to the prior variance. About a hundred training points, spread over all of them, are enough.
     ///
     /// Let z be the landmarks and K the exact kernel. Values of f at z determine the share ρ(x) = k(x)ᵀ K_zz⁻¹ k(x) / K(x, x) of
     /// its variance at x. The variance becomes ρ v(x) + (1 − ρ) (σ_f² K(x, x) + Var b); the mean does not change. At a landmark

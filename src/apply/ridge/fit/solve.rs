@@ -60,7 +60,8 @@ impl<T: Real> RidgeStatistics<T> {
         Ok(self.model(&normal, weights))
     }
 
-    /// The eigendecomposition that gives the models for all λ. It costs O(D³), about 25 times as much as one model.
+    /// The eigendecomposition of the sums, which gives the models for all λ. It costs O(D³), about 25 times as much as
+    /// one model.
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) without rows of positive weight. [`Parameter`](Error::Parameter) if Σ w is no larger than

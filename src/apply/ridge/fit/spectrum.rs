@@ -43,10 +43,11 @@ use crate::{Real, progress};
 /// With A = Σ w (φ − φ̄)(φ − φ̄)ᵀ = V diag(s) Vᵀ and c = Σ w (φ − φ̄)(y − ȳ)ᵀ, the weights are β = V diag(1/(s + λ)) Vᵀc.
 ///
 /// # Fewer rows than features
-/// A [search](super::RidgeSearch) on n < D rows takes their singular value decomposition. Let z̃ = √w (φ − φ̄) and ỹ = √w (y − ȳ),
-/// and leave out the direction of the mean. Then Z̃ = U diag(s^½) Vᵀ and β = V diag(s^½/(s + λ)) Uᵀỹ. The part of a row's features
-/// outside of V has the eigenvalue 0. With G = U diag(1/(s + λ)) Uᵀ, the residuals of a group g that is left out are
-/// G_gg⁻¹(Gỹ)_g/√w. No term cancels, however small λ is. The cost is O(n² D) instead of O(n D² + D³).
+/// A [search](super::RidgeSearch) on n < D rows takes their singular value decomposition. Let z̃ = √w (φ − φ̄) and ỹ =
+/// √w (y − ȳ), and leave out the direction of the mean. Then Z̃ = U diag(s^½) Vᵀ and β = V diag(s^½/(s + λ)) Uᵀỹ. The
+/// part of a row's features that is orthogonal to the columns of V belongs to the eigenvalue 0. With G = U diag(1/(s +
+/// λ)) Uᵀ, the residuals of a group g that is left out are G_gg⁻¹(Gỹ)_g/√w. No term cancels, however small λ is. The
+/// cost is O(n² D) instead of O(n D² + D³).
 ///
 /// # References
 /// G. H. Golub, M. Heath, G. Wahba, *Generalized Cross-Validation as a Method for Choosing a Good Ridge Parameter*,

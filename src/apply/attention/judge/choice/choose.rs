@@ -40,8 +40,8 @@ impl<T: Real> Attention<T> {
     /// # Candidates
     /// - [Exact attention](ExactAttention), whose error is 0.
     /// - These maps with 8, 16, … 256 neighbours: all before the query if the sample is causal, else half of them on either side.
-    /// - These maps with the attention's own [window](Attention::with_window). Where there are more or fewer queries than keys, which need
-    ///   not stand side by side, it is the only window.
+    /// - These maps with the attention's own [window](Attention::with_window). If `lengths` states more or fewer
+    ///   queries than keys, whose places need not correspond, no other window is tried.
     /// - These maps without neighbours.
     ///
     /// [Exact keys](Attention::with_keys_exact) stay exact in all of them. Maps whose frequencies were drawn by name, from a seed, are
@@ -50,19 +50,21 @@ impl<T: Real> Attention<T> {
     /// counterpart: then there may be no [best](AttentionChoice::best) candidate.
     ///
     /// # Errors that are expected
-    /// They are those of [`error_report`](Attention::error_report), with all that it says of them, for the head of the sample: **the sample
-    /// stands for the sequences**. If it is shorter than they are, the share of a query's weights that lies beyond a window, and how it is
-    /// spread, is taken to be the same in them. That is optimistic where attention looks far. Causally, queries at late
-    /// [places](TokenSample::with_places) stand for long sequences.
+    /// They are the errors of [`error_report`](Attention::error_report) for the head of the sample, with the same
+    /// limitations: **the sample stands for the sequences**. If the sample is shorter than the sequences, the weights
+    /// beyond a window are assumed to have the share and the spread that they have in the sample. That is optimistic
+    /// where attention looks far. Causally, queries at late [places](TokenSample::with_places) stand for long
+    /// sequences.
     ///
     /// Windows of more than half of a shorter sample's keys are left out, since it says too little of the pairs beyond them. Windows of all
     /// keys are left out as well.
     ///
     /// # Costs
-    /// Costs are operations from shapes alone, by the rule of [`bidirectional_auto`](Attention::bidirectional_auto), for values of the
-    /// sample's dimension, or that of the keys. They are fitted to times of one machine, so that close calls may go the other way on yours.
+    /// Costs are operations from shapes alone, by the rule of [`bidirectional_auto`](Attention::bidirectional_auto),
+    /// for values of the sample's dimension, or that of the keys. Their weights are fitted to times of one machine, so
+    /// that candidates of nearly equal cost may come in another order on yours.
     ///
-    /// The choice itself takes as long as up to eight error reports, at a fifth of their time each, and a draw of the map. A
+    /// The choice itself costs a fifth of an error report for each of up to eight windows, and a draw of the map. A
     /// [watcher](crate::progress::watch) sees each window that is tried.
     ///
     /// # Errors

@@ -18,13 +18,13 @@ use crate::once::once;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct AttentionChoice<T: Real> {
-    /// The maximal error: the one to reach.
+    /// The largest error that a candidate may have, as it was given.
     pub error: f64,
     /// The numbers of queries and of keys of a sequence.
     pub lengths: [usize; 2],
     /// Whether attention is causal.
     pub causal: bool,
-    /// What was compared, the cheapest first.
+    /// The candidates that were compared, the cheapest first.
     pub candidates: Vec<AttentionCandidate>,
     chosen: Option<(AttentionCandidate, Chosen<T>)>,
 }
@@ -43,8 +43,9 @@ pub struct AttentionCandidate {
     /// The cost of a head of one sequence, in multiplications of exact attention, by the rule of
     /// [`bidirectional_auto`](Attention::bidirectional_auto).
     pub operations: f64,
-    /// The expected error of the output relative to its norm, or of the weights for a sample without values. `None` if normalisers vary
-    /// too much for an expectation ([hopeless](super::ErrorReport::is_hopeless)), or outputs are 0.
+    /// The expected error of the output relative to its norm, or of the weights for a sample without values. `None` if
+    /// the normalisers' variance is too large for an expectation ([hopeless](super::ErrorReport::is_hopeless)), or if
+    /// outputs are 0.
     pub error: Option<f64>,
 }
 
@@ -82,8 +83,8 @@ impl<T: Real> AttentionChoice<T> {
         }
     }
 
-    /// The outputs of attention in the best way, causal if the sample was causal. Any lengths will do, but it is the best for those of the
-    /// choice.
+    /// The outputs of attention by the best candidate, causal if the sample was causal. Sequences may have any lengths,
+    /// but the candidate is the best for the lengths of the choice.
     ///
     /// # Errors
     /// [`Unsupported`](Error::Unsupported) if there is no [best](AttentionChoice::best) way; else the errors of

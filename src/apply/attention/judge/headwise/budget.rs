@@ -16,11 +16,13 @@ use crate::error::{Error, Result};
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum HeadBudget {
-    /// Small errors with at most so many exact pairs per query, on average over heads.
+    /// At most this number of exact pairs per query, on average over heads; errors are made small within this budget.
     Pairs(f64),
-    /// Small errors with at most so many operations per query, on average over heads, in multiplications of exact attention.
+    /// At most this number of operations per query, on average over heads, in multiplications of exact attention;
+    /// errors are made small within this budget.
     Operations(f64),
-    /// The fewest operations with which each head's output errs by at most this share of its norm.
+    /// At most this error of each head's output, relative to the norm of the exact output, with as few operations as
+    /// possible.
     Error(f64),
 }
 

@@ -36,8 +36,9 @@ use crate::{progress, threads};
 /// ```
 ///
 /// # Ways that are compared
-/// - Features: positive ones, generalised ones (FAVOR++), and features that are [shaped](crate::manual::shaped) by the head's pairs, without
-///   a bias or truncated to the best rank. The latter two need a linear algebra (feature `faer` or `ndarray-linalg`).
+/// - Features: positive ones, generalised ones (FAVOR++), and features that are [shaped](crate::manual::shaped) by the
+///   head's pairs, without a bias or truncated to the best rank. Shaped features need a backend for linear algebra
+///   (feature `faer` or `ndarray-linalg`).
 /// - Numbers of frequencies: 16 and 64, or [those that are stated](HeadCalibration::with_m).
 /// - Windows: 0, 4, 8, 16, 32 or 64 neighbours on either side of a query and its own key; causally twice as many before it. None is wider
 ///   than a quarter of the keys.
@@ -46,21 +47,24 @@ use crate::{progress, threads};
 /// - Exact attention.
 ///
 /// # Errors of heads
-/// The output of each way is compared with that of exact attention on the calibration sequences. Where there are several, features and shares
-/// are chosen from every other one and judged by the rest, and the other way round; those that are returned are chosen from all. **With one
-/// sequence the errors are those of the tokens that made the choice**, and too small for other texts. Budgets of pairs and of operations are
-/// shared so that the sum of all squared errors is small: heads with large outputs count for more. A query without an output of its own counts as
-/// the mean.
+/// The output of each way is compared with that of exact attention on the calibration sequences. With several
+/// sequences, features and shares are chosen from every other sequence and judged on the rest, and then with both
+/// halves exchanged. The features and shares that are returned are chosen from all sequences. **With one sequence the
+/// errors are those of the tokens that made the choice**, and too small for other texts. Budgets of pairs and of
+/// operations are divided among heads so that the sum of all squared errors is small. Errors are absolute in this sum,
+/// so that heads with large outputs count for more. A query whose normaliser is not positive gets the mean of the
+/// values as its output.
 ///
 /// Take sequences like those to come, without padding: some 400 tokens of each kind of text are enough. Features of a head depend on the
 /// calibration sequences alone, so that causal outputs of other texts depend on no later token.
 ///
 /// # Cost
-/// Exact attention, and up to 18 choices of pairs for each of four kinds of features and each number of frequencies, on every sequence. With
-/// several sequences, shaped features are chosen and run three times.
+/// A comparison runs exact attention once on every sequence, and linear attention with up to 18 choices of exact pairs
+/// for each of four kinds of features and each number of frequencies. With several sequences, shaped features are
+/// chosen and run three times.
 ///
 /// # References
-/// The choice: new.
+/// The choice for each head by a budget is this crate's own.
 #[doc(alias = "linearise")]
 #[doc(alias = "pretrained")]
 #[derive(Clone, Debug, PartialEq)]
@@ -72,7 +76,8 @@ pub struct HeadCalibration {
     length: Option<usize>,
 }
 
-/// The ways in which each head of a layer may attend, compared on calibration sequences by [`HeadCalibration::compare`]: for several budgets.
+/// The ways in which each head of a layer may attend, compared on calibration sequences by
+/// [`HeadCalibration::compare`]. One comparison serves any number of budgets.
 ///
 /// ```
 /// use random_features::ndarray::Array4;
@@ -112,8 +117,9 @@ impl HeadCalibration {
         HeadCalibration { causal: true, ..Self::bidirectional() }
     }
 
-    /// Sets the numbers m of frequencies that are compared: 16 and 64 unless stated. Budgets of operations and of an error weigh what
-    /// they cost; a budget of pairs does not. [`compare`](HeadCalibration::compare) refuses an empty list and 0.
+    /// Sets the numbers m of frequencies that are compared: 16 and 64 unless stated. Budgets of operations and of an
+    /// error take the cost of frequencies into account; a budget of pairs does not.
+    /// [`compare`](HeadCalibration::compare) refuses an empty list and 0.
     #[must_use]
     pub fn with_m(self, m: &[usize]) -> Self {
         let distinct = BTreeSet::from_iter(m.iter().copied());
@@ -157,7 +163,8 @@ impl HeadCalibration {
 
     /// Compares the ways of each head of keys on these calibration sequences, for any budget.
     ///
-    /// Each batch counts as one sequence for the two halves, also where [several](Heads::with_sequences) are packed in it.
+    /// Each batch counts as one sequence when sequences are divided into two halves, even if
+    /// [several](Heads::with_sequences) are packed in it.
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) without sequences or with one that is empty, [`Shape`](Error::Shape) if heads or dimensions of sequences differ,

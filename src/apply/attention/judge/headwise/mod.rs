@@ -72,7 +72,7 @@ pub struct HeadCandidate {
 }
 
 impl<T: Real> HeadwiseAttention<T> {
-    /// The outputs, each head in its own way, causal if the calibration was causal. Any lengths will do.
+    /// The outputs, each head in its own way, causal if the calibration was causal. Sequences may have any lengths.
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) unless there are as many heads of keys as were calibrated, of this dimension; else the errors of

@@ -12,8 +12,8 @@ use crate::once::once;
 use crate::whole::{all_or_none, try_all_or_none};
 use crate::{Positive, Real, progress, threads};
 
-/// Causal attention of a layer as tokens come: a [`CausalState`] for each head of keys. Approximate, as [`HeadwiseAttention`] is, whose
-/// outputs these are: to the bit for linear heads, and to rounding for exact ones.
+/// Causal attention of a layer as tokens come: a [`CausalState`] for each head of keys. Outputs are as approximate as
+/// those of [`HeadwiseAttention`]. They have the same bits for linear heads, and agree to rounding for exact ones.
 ///
 /// ```
 /// use random_features::ndarray::{Array3, Array4};
@@ -126,8 +126,9 @@ impl<T: Real> HeadwiseState<T> {
 
     /// Takes in the next token of each sequence and gives the outputs of its queries, which see it.
     ///
-    /// Queries are \[batch, heads, d\], keys \[batch, heads of keys, d\] and values \[batch, heads of keys, d_v\]. The heads of queries
-    /// are a multiple of those of keys.
+    /// Queries are \[batch, heads, d\], keys \[batch, heads of keys, d\] and values \[batch, heads of keys, d_v\]. The
+    /// number of heads of queries is a multiple of the number of heads of keys. Arguments are references to arrays or
+    /// to views with any strides, such as `&q.slice(s![.., .., t, ..])`.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) or [`Multiple`](Error::Multiple) if a size does not fit, [`Memory`](Error::Memory) if there is no memory

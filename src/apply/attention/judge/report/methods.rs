@@ -29,17 +29,32 @@ impl<T: Real> Attention<T> {
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
-    /// Pairs that are computed exactly have no error: those with [exact keys](Attention::with_keys_exact), which are rows of the sample's
-    /// keys, and those with [neighbours](Attention::with_window). A [share of the mean](Attention::with_shrinkage) counts as a bias.
+    /// Pairs with exact weights have no error: pairs with [exact keys](Attention::with_keys_exact), whose rows count in
+    /// the sample's keys, and pairs of [neighbours](Attention::with_window). A [share of the
+    /// mean](Attention::with_shrinkage) counts as a bias.
     ///
-    /// Closed forms are known for trigonometric, positive, hyperbolic, generalised and dense exponential features of the softmax or the
-    /// Gaussian kernel, for positive and hyperbolic ones of the regularised softmax kernel, and for any of these conditioned, truncated or
-    /// not. They are not known for antithetic pairs over a coupling of unknown law, as Sobol' points are. For other maps there is
-    /// [`simulated_report`](Attention::simulated_report).
+    /// Closed forms are known for trigonometric, positive, hyperbolic, generalised and dense exponential features of
+    /// the softmax or the Gaussian kernel, for positive and hyperbolic ones of the regularised softmax kernel, and for
+    /// any of these conditioned, truncated or not. None is known for antithetic pairs of frequencies whose joint law is
+    /// unknown, such as Sobol' points. For other maps take [`simulated_report`](Attention::simulated_report).
+    ///
+    /// # If the error is too large
+    /// - Take more features: the part of an error that is no bias falls as 1/√m.
+    ///   [`frequencies_for`](ErrorReport::frequencies_for) returns the m for an error.
+    /// - Take features that are [shaped](crate::manual::shaped) by tokens (`Attention::shaped`), where ‖q‖²/√d or
+    ///   ‖k‖²/√d is above 2.
+    /// - Give the keys near each query exact weights by [`with_window`](Attention::with_window), where attention is
+    ///   local.
+    /// - Give the heaviest keys, often those of the first tokens, exact weights by
+    ///   [`with_keys_exact`](Attention::with_keys_exact). This helps shaped features, and may hurt positive ones at
+    ///   large norms.
+    /// - Otherwise take exact attention. [`choose`](Attention::choose) compares it with windows and numbers of features
+    ///   by error and cost.
     ///
     /// # Cost
-    /// O(n l² d_v + l² d) time, of which n l² exponentials for each of five mechanisms, and twice that if it is hopeless; O(l²) memory.
-    /// 64 × 500 tokens with d = d_v = 64 take 0.06 s on two cores, 0.1 s if it is hopeless.
+    /// O(n l² d_v + l² d) time, with n l² exponentials for each of five mechanisms, and twice that if the report is
+    /// [hopeless](ErrorReport::is_hopeless); O(l²) memory. 64 queries and 500 keys with d = d_v = 64 take 0.06 s on two
+    /// cores, 0.1 s if it is hopeless.
     ///
     /// # Errors
     /// [`Unsupported`](Error::Unsupported) for maps without a closed form, and for attention
@@ -84,8 +99,9 @@ impl<T: Real> Attention<T> {
         }
     }
 
-    /// The errors that are expected with the map of a recipe, drawn or still to be drawn, in place of this attention's: they follow from
-    /// the laws of the frequencies, by the closed forms of [`error_report`](Attention::error_report).
+    /// The errors that are expected with the map of a recipe, drawn or still to be drawn, in place of this attention's.
+    /// They follow from the distribution of the frequencies, by the closed forms of
+    /// [`error_report`](Attention::error_report).
     ///
     /// # Errors
     /// The errors of [`error_report`](Attention::error_report).
@@ -120,9 +136,10 @@ impl<T: Real> Attention<T> {
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
-    /// Errors are of first order too. Where a normaliser's relative variance is large, rare draws make most of it, which few redraws may
-    /// not meet; 100 show what is below 0.1 to some 15 %. The exact weights are those of the recipe's kernel, if it is the softmax or the
-    /// Gaussian one with one lengthscale, else those of the softmax kernel.
+    /// These errors are of first order too. Where a normaliser's relative variance is large, rare draws make most of
+    /// it, and few redraws may miss them. From 100 redraws, a variance below 0.1 is known to some 15 %. The exact
+    /// weights are those of the recipe's kernel, if it is the softmax or the Gaussian one with one lengthscale, else
+    /// those of the softmax kernel.
     ///
     /// # Cost
     /// O(n l D) a draw, and d_v numbers for each query and draw. A [watcher](crate::progress::watch) sees each draw.

@@ -51,24 +51,27 @@ const ROUGH: f64 = 1.0;
 /// ([`theory::covariance`](crate::theory::covariance)). To first order E‖ô − o‖² = Σⱼₖ pⱼ pₖ Cⱼₖ (vⱼ − o)·(vₖ − o), and the normaliser has
 /// the relative variance Σⱼₖ pⱼ pₖ Cⱼₖ.
 ///
-/// Beyond a variance of 0.1, ratios of estimates are no longer near their first order: the report says
-/// [hopeless](ErrorReport::is_hopeless) and expects no error. Up to 1 it gives a [rough number](ErrorReport::rough_output_error) for the
-/// error, beyond 1 none.
+/// If the relative variance of a normaliser is 0.1 or more, the first order does not describe ratios of estimates well:
+/// the report calls the map [hopeless](ErrorReport::is_hopeless) and expects no error. Up to a variance of 1 it gives a
+/// [rough number](ErrorReport::rough_output_error) for the error, beyond 1 none.
 ///
-/// C is that of independent frequencies, by a closed form or from redraws ([`Basis`]). Where features are of another kernel than the
-/// softmax kernel (regularised and truncated ones), errors are about attention with the softmax kernel: a bias for any m stands beside the
-/// variance about the features' own kernel.
+/// C is computed for independent frequencies by a closed form, or estimated from redraws ([`Basis`]). Where features
+/// are of another kernel than the softmax kernel (regularised and truncated ones), errors are differences from
+/// attention with the softmax kernel. They then consist of a bias, which does not depend on m, and of the variance
+/// about the features' own kernel.
 ///
 /// # Accuracy
-/// **Below a variance of 0.1, but near it, the errors of positive, hyperbolic and generalised features are overestimates.** For 64 × 500
-/// tokens of standard deviation 0.5 at d = 64, positive ones were expected to err by 0.64 at a variance of 0.09 and erred by 0.48. At 0.02
-/// they were expected to err by 0.32 and erred by 0.27 (40 draws). Trigonometric ones erred as expected. The most that was seen is a factor
-/// of 1.7, for hyperbolic features in one dimension at 0.06.
+/// **For variances below 0.1 but near it, the errors of positive, hyperbolic and generalised features are
+/// overestimated.** For 64 queries and 500 keys of standard deviation 0.5 at d = 64, positive features were expected to
+/// err by 0.64 at a variance of 0.09 and erred by 0.48. At 0.02 they were expected to err by 0.32 and erred by 0.27 (40
+/// draws). Trigonometric features erred as expected. The largest overestimate that was seen is a factor of 1.7, for
+/// hyperbolic features in one dimension at a variance of 0.06.
 ///
-/// In a closed form an antithetic pair counts as what it is. For features that are even in ω, hyperbolic and trigonometric ones, it counts
-/// once, so that m of these frequencies do what m/2 do. Orthogonal and simplex frequencies, whose covariances have no closed form, count as
-/// independent ones and do better: a little in many dimensions. In five dimensions hyperbolic features on orthogonal ones err by a quarter
-/// less, trigonometric ones by almost a half.
+/// Closed forms take the correlation within antithetic pairs into account. For features that are even in ω (hyperbolic
+/// and trigonometric ones) both frequencies of a pair give the same estimate, so that m antithetic frequencies have the
+/// variance of m/2 independent ones. Orthogonal and simplex frequencies have no closed form for covariances and count
+/// as independent. Their errors are smaller than that, by a little in many dimensions. In five dimensions hyperbolic
+/// features on orthogonal ones err by a quarter less, trigonometric ones by almost a half.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ErrorReport {
@@ -82,8 +85,9 @@ pub struct ErrorReport {
     /// exact output. Without values it is the error of equal weights. An expected error that is not smaller is
     /// [worse than uniform](ErrorReport::is_worse_than_uniform).
     pub mean_error: f64,
-    /// The factor by which queries and keys would have to shrink for normalisers to be reliable with m frequencies, if real coefficients
-    /// of generalised and dense features are fitted to them again. It is 1 if they are reliable, NaN with redraws.
+    /// The factor by which queries and keys must be multiplied for the relative variance of normalisers to be below 0.1
+    /// with m frequencies. Real coefficients of generalised and dense features are fitted again to the smaller points.
+    /// It is 1 if the variance is below 0.1 already, and NaN with redraws.
     pub shrink: f64,
     /// Other maps and the relative variance of their normalisers for as many frequencies, the least first.
     pub alternatives: Vec<(Mechanism, f64)>,
@@ -137,9 +141,10 @@ impl ErrorReport {
     /// A rough number for the error of the attention weights, relative to their norm (root mean square over the sample): the first-order
     /// error, also where that is [hopeless](ErrorReport::is_hopeless).
     ///
-    /// Where it is not, it is the [expected](ErrorReport::weight_error) error. Between relative variances of normalisers of 0.1 and 1 it
-    /// is mostly too large for features that are never negative, by up to a factor of about 3. For others it may be far too small, since a
-    /// normaliser near 0 makes outputs of any size. It is `None` beyond 1, or where it is not finite.
+    /// If the report is not hopeless, it is the [expected](ErrorReport::weight_error) error. For relative variances of
+    /// normalisers from 0.1 to 1 it is mostly too large for features that are never negative, by up to a factor of
+    /// about 3. For other features it may be far too small, since outputs may have any size if a normaliser is near 0.
+    /// It is `None` beyond 1, or where it is not finite.
     pub fn rough_weight_error(&self) -> Option<f64> {
         self.rough(self.weights)
     }
@@ -187,8 +192,8 @@ impl ErrorReport {
         Some((part.variance / m + part.bias).sqrt()).filter(|error| reliable && error.is_finite())
     }
 
-    /// Whether uniform weights do as well: whether attention that gives every query the [mean of the values](ErrorReport::mean_error) is
-    /// expected to be no further from the exact output.
+    /// Whether the expected error is at least that of uniform weights, which give every query the [mean of the
+    /// values](ErrorReport::mean_error).
     ///
     /// ```
     /// use random_features::ndarray::Array2;
@@ -232,9 +237,10 @@ impl ErrorReport {
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
-    /// It is e²/(e² + μ²) with the first-order error e of outputs, also where that is hopeless, and the error μ of their
-    /// [mean](ErrorReport::mean_error); 1 where e is not finite. The output is then expected to err by e μ/√(e² + μ²), to first order and
-    /// if biases of features and of the mean have nothing in common. The report must be that of attention without a share.
+    /// It is e²/(e² + μ²) with the first-order error e of outputs, also where that is hopeless, and the error μ of
+    /// their [mean](ErrorReport::mean_error); 1 where e is not finite. The output is then expected to err by e μ/√(e² +
+    /// μ²), to first order and if the biases of features and of the mean are uncorrelated. The report must be that of
+    /// attention without a share.
     pub fn shrinkage(&self) -> f64 {
         let part = self.main();
         let square = part.variance / self.m as f64 + part.bias;
@@ -251,11 +257,11 @@ impl ErrorReport {
         self.is_hopeless() && matches!(self.basis, Basis::Simulation(_))
     }
 
-    /// The least m whose expected error of the output, or of the weights if the sample has no values, is at most `error`, with normalisers
-    /// that are reliable.
+    /// The least m for which the expected error is at most `error` and the relative variance of normalisers is at most
+    /// 0.1. The error is that of the output, or of the weights if the sample has no values.
     ///
-    /// It is infinite if there is none that fits `f64`, as for errors below the bias. It is NaN from redraws that are hopeless, which have
-    /// not met the rare draws that make most of a variance.
+    /// It is infinite if no such m fits `f64`, as for errors below the bias. It is NaN for a hopeless report from
+    /// redraws, which miss the rare draws that make most of a variance.
     pub fn frequencies_for(&self, error: f64) -> f64 {
         if self.knows_nothing() {
             return f64::NAN;

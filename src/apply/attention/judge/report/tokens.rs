@@ -8,7 +8,7 @@ use crate::error::{Error, Result, check_size};
 /// judges attention.
 ///
 /// ```
-/// use random_features::ndarray::Array2;
+/// use random_features::ndarray::{Array2, Axis};
 /// use random_features::rand::RngExt;
 /// use random_features::apply::attention::{Attention, TokenSample};
 /// let mut rng = random_features::rng(1);
@@ -22,14 +22,15 @@ use crate::error::{Error, Result, check_size};
 /// let sample = TokenSample::causal(&q, &k).with_values(&k);
 /// println!("{}", attention.error_report(&sample)?);
 /// // Three of the queries.
-/// let few = q.select(ndarray::Axis(0), &[20, 50, 80]);
+/// let few = q.select(Axis(0), &[20, 50, 80]);
 /// let sample = TokenSample::causal(&few, &k).with_values(&k);
 /// let report = attention.error_report(&sample.with_places(&[20, 50, 80]))?;
 /// assert!(report.output_error().is_some());
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
-/// Some 64 queries and 500 keys are enough. If values have a mean that is not 0, errors of outputs fall with the number of keys.
+/// Some 64 queries and 500 keys are enough. If the mean of the values is not 0, relative errors of outputs fall as the
+/// number of keys grows.
 #[derive(Clone, Copy, Debug)]
 pub struct TokenSample<'a, T> {
     pub(super) queries: &'a ArrayRef2<T>,
@@ -41,7 +42,8 @@ pub struct TokenSample<'a, T> {
 }
 
 impl<'a, T> TokenSample<'a, T> {
-    /// Queries, n × d, and keys, l × d, of the first head, in bidirectional attention. The report refuses what does not fit.
+    /// Queries, n × d, and keys, l × d, of the first head, in bidirectional attention. Sizes are checked when a report
+    /// is made.
     pub fn new(queries: &'a ArrayRef2<T>, keys: &'a ArrayRef2<T>) -> Self {
         TokenSample { queries, keys, values: None, head: 0, causal: false, places: None }
     }
@@ -58,7 +60,7 @@ impl<'a, T> TokenSample<'a, T> {
         TokenSample { values: Some(values), ..self }
     }
 
-    /// Sets the head of keys, whose map the report is about, if each head has its own.
+    /// Sets the head of keys of the sample, for attention with a map for each head; the default is 0.
     #[must_use]
     pub fn with_head(self, head: usize) -> Self {
         TokenSample { head, ..self }

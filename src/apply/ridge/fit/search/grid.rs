@@ -128,10 +128,11 @@ impl<T: Real> RidgeGrid<T> {
         Ok(())
     }
 
-    /// Chooses the map and λ with the least error by a criterion, and returns all errors. Maps that clearly predict better than
-    /// the mean come before all others ([`RidgeFit::best`]). Without given λ, the [default
-    /// grid](super::super::RidgeSpectrum::lambdas) of each map is tried, and larger λ while the largest is the best. Given λ are tried if
-    /// they are above the rounding error of the map's sums, where the default grid ends.
+    /// Chooses the map and λ with the least error by a criterion, and returns all errors. If some maps predict better
+    /// than the mean of the targets by a margin, the best of these is chosen, even if another map has a smaller error
+    /// ([`RidgeFit::best`]). Without given λ, the [default grid](super::super::RidgeSpectrum::lambdas) of each map is
+    /// tried, and larger λ while the largest is the best. Given λ are tried only if they are above the rounding error
+    /// of the map's sums.
     ///
     /// # Errors
     /// If no map can be fitted, the error of the first map, from [`RidgeStatistics::spectrum`] or
@@ -144,8 +145,8 @@ impl<T: Real> RidgeGrid<T> {
         self.choose_by(criterion, (lambdas, LambdaSharing::Common))
     }
 
-    /// Chooses the map with the least Σ ln(error/variance) over the targets, or the largest sum of log evidences, and a λ for
-    /// each target.
+    /// Chooses a λ for each target, and the map with the least Σ ln(error/variance of the target) over the targets or,
+    /// with the evidence, the largest sum of log evidences.
     ///
     /// # Errors
     /// The errors of [`choose`](RidgeGrid::choose).

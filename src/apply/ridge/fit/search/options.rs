@@ -37,30 +37,37 @@ use crate::once::once;
 ///
 /// # What a search does
 /// 1. Inputs are standardised, unless they are sparse.
-/// 2. A [number of rows](RidgeSearch::with_rows) is drawn at random. For each lengthscale of a grid and each number of frequencies, a
-///    regression is fitted to these rows, and its [criterion](Criterion) is computed for each λ of a grid. All lengthscales share
-///    one draw of frequencies, whose leading whole blocks serve the smaller numbers, so that errors do not differ by the draw.
-///    Maps that clearly predict better than the mean come before all others, whatever their errors are
-///    ([`RidgeFit::best`](super::RidgeFit::best)). Several targets have a λ each
-///    ([`with_lambda_per_target`](RidgeSearch::with_lambda_per_target)); classes have one λ.
+/// 2. A [number of rows](RidgeSearch::with_rows) is drawn at random. For each lengthscale of a grid and each number of
+///    frequencies, a regression is fitted to these rows, and its [criterion](Criterion) is computed for each λ of a
+///    grid. All lengthscales share one draw of m frequencies, and a smaller number of frequencies takes the leading
+///    whole blocks of this draw. Differences between errors are thus not due to different draws. If some maps predict
+///    better than the mean of the targets by a margin, the best of these is chosen, even if another map has a smaller
+///    error ([`RidgeFit::best`](super::RidgeFit::best)). Each of several targets gets its own λ
+///    ([`with_lambda_per_target`](RidgeSearch::with_lambda_per_target)); all classes of labels share one λ.
 /// 3. With [`with_lengthscale_per_dimension`](RidgeSearch::with_lengthscale_per_dimension), each coordinate gets its own lengthscale,
 ///    beginning with the best lengthscales of step 2.
-/// 4. The best map is fitted to all rows, and λ is chosen again. For this, errors of left-out rows and groups are taken at the rows
-///    of the search, each by the regression on all other rows. With folds, blocks or a held-out share, λ stays. Rows that you
-///    [hold out](Criterion::held_out) are not part of the model: add them to its statistics if they should be.
+/// 4. The best map is fitted to all rows, and λ is chosen again for this fit. Left-out rows and groups are those of the
+///    search, and each is predicted by the regression on all other rows of the data. With folds, blocks or a held-out
+///    share, the model keeps the λ of step 2, which is only raised where rounding requires it. Rows that you [hold
+///    out](Criterion::held_out) are not in the model; [`into_statistics`](super::RidgeFit::into_statistics) gives sums
+///    to which they can be added.
+///
+/// The errors that a search prints are mean squared errors, summed over the targets, in (units of the target)². Their
+/// square roots are in units of the target. With the log evidence as criterion, the numbers are nats.
 ///
 /// # Default grids
 /// The number of rows is the larger of 4096 and 4 D. The grid of λ is
-/// [`RidgeSpectrum::lambdas`](super::super::RidgeSpectrum::lambdas). While its largest λ is the best, larger ones are added, up
-/// to 10⁴ times the largest eigenvalue. Lengthscales are ℓ₀·2^{k/2} with the [median](crate::data::lengthscale::median) distance
-/// ℓ₀, as follows.
+/// [`RidgeSpectrum::lambdas`](super::super::RidgeSpectrum::lambdas). If its largest λ is the best, larger ones are
+/// tried too, up to 10⁴ times the largest eigenvalue. Lengthscales are ℓ₀·2^{k/2} with whole numbers k and the
+/// [median](crate::data::lengthscale::median) distance ℓ₀ of points. They are tried in this order:
 ///
-/// 1. k = −4 … 4 are tried. Then a spectral start is tried: lengthscales ½/ω, 1/ω and 2/ω for the frequencies ω of at most three
-///    waves. Such a wave runs along a coordinate, explains more of a target than noise would, and has 1/ω outside of the
-///    lengthscales that were tried first. No wave is faster than π divided by the least difference between values of its
-///    coordinate, and a coordinate of two values has none.
-/// 2. While the best lengthscale is the shortest, a shorter one is tried, twice as far each time, and in the same way longer ones.
-/// 3. Gaps beside the best are halved until all lengthscales between are tried.
+/// 1. k = −4 … 4 are tried. Then a spectral start is tried: lengthscales ½/ω, 1/ω and 2/ω for the frequencies ω of at
+///    most three waves. Such a wave is a sinusoid along one coordinate that explains more of a target's variance than
+///    noise would, and its 1/ω lies outside of the lengthscales that were tried first. No wave is faster than π divided
+///    by the least difference between values of its coordinate, and a coordinate of two values has none.
+/// 2. While the best lengthscale is the shortest one tried, a shorter one is tried, and the step in k doubles each
+///    time. Longer lengthscales are tried in the same way.
+/// 3. The gaps in k on both sides of the best lengthscale are halved until no whole k is left in them.
 ///
 /// k stays between −24 and 20, and steps 2 and 3 try at most 16 maps.
 /// [`RidgeWarning::Lengthscale`](crate::apply::RidgeWarning::Lengthscale) says whether the best lengthscale is the shortest or
@@ -75,9 +82,9 @@ use crate::once::once;
 ///
 /// # Maps that fail
 /// If a map of the grid cannot be fitted, for example because sums overflow, the search goes on with the others, and
-/// [`RidgeWarning::Failed`](crate::apply::RidgeWarning::Failed) names the map. The search fails if no map can be fitted.
-/// Lengthscales beyond the first ones of the default grid, and steps of a sweep over the coordinates, are left out without a
-/// warning.
+/// [`RidgeWarning::Failed`](crate::apply::RidgeWarning::Failed) names the map. The search fails if no map can be
+/// fitted. There is no warning for maps that fail beyond the first lengthscales of the default grid, or in a sweep over
+/// the coordinates.
 #[doc(alias = "KernelRidge")]
 #[doc(alias = "GridSearchCV")]
 #[doc(alias = "RidgeCV")]
@@ -143,9 +150,9 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
         Ok(Self::new(omega, |omega, lengthscale| Trigonometric.gaussian(omega, lengthscale)))
     }
 
-    /// A search over the maps of any mechanism. `make` gives the map for frequencies and a lengthscale, such as `|omega, ell|
-    /// Trigonometric.gaussian(omega, ell)`. It is given all frequencies without a copy, or leading ones, which are copied once
-    /// for each number of frequencies.
+    /// A search over the maps of any mechanism. `make` gives the map for frequencies and a lengthscale, such as
+    /// `|omega, ell| Trigonometric.gaussian(omega, ell)`. `make` gets either all frequencies, without a copy, or the
+    /// leading ones, which are copied once for each number of frequencies.
     pub fn new(
         omega: impl Into<Arc<Frequencies>>,
         make: impl Fn(Arc<Frequencies>, Lengthscale) -> Result<Map<T>> + Send + Sync + 'a,
@@ -153,7 +160,7 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
         Self::over(Maps::On(omega.into(), Box::new(make)))
     }
 
-    /// A search over the maps that `make` gives for a lengthscale, for maps that have several draws or none.
+    /// A search over the maps that `make` gives for a lengthscale. Use it for maps that have several draws or none.
     pub fn of(make: impl Fn(Lengthscale) -> Result<Map<T>> + Send + Sync + 'a) -> Self {
         Self::over(Maps::Of(Box::new(make)))
     }
@@ -205,7 +212,8 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
     }
 
     /// Sets the lengthscales to try, for standardised inputs: numbers, or vectors with a number for each dimension.
-    /// [`fit`](RidgeSearch::fit) refuses an empty list, numbers that are not positive with squares in range, and vectors of another length.
+    /// [`fit`](RidgeSearch::fit) refuses an empty list, vectors of another length than d, and numbers that are not
+    /// positive or whose squares overflow or underflow.
     #[must_use]
     pub fn with_lengthscales<L: Into<Lengthscale>>(
         mut self,
@@ -215,9 +223,9 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
         self
     }
 
-    /// Sets the λ to try. For each map, only λ above the rounding error of its sums are tried, where the [default
-    /// grid](super::super::RidgeSpectrum::lambdas) ends. [`fit`](RidgeSearch::fit) refuses an empty list, and numbers that
-    /// are negative or not finite.
+    /// Sets the λ to try. Each map is tried only with those λ that are above the rounding error of its sums, which also
+    /// bounds the [default grid](super::super::RidgeSpectrum::lambdas). [`fit`](RidgeSearch::fit) refuses an empty
+    /// list, and numbers that are negative or not finite.
     #[must_use]
     pub fn with_lambdas(mut self, lambdas: impl IntoIterator<Item = f64>) -> Self {
         self.lambdas = Some(lambdas.into_iter().collect());
@@ -257,10 +265,10 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
     /// each lengthscale by a factor where that lowers the criterion. The factor is 2 at first; after a sweep that changed
     /// nothing, it is replaced by its square root. A sweep tries 2 d more maps.
     ///
-    /// Sweeps begin with the best of the lengthscales G 2^{k/2} m_l for coordinate l, which the default grid tries. m_l is the
-    /// median of |x_il − x_jl| over pairs of points (of the non-zero values if that median is 0), and G is the median of ‖(x_i −
-    /// x_j)/m‖. The first sweep also tries ½/ω, 1/ω and 2/ω for the frequency ω of a wave along the coordinate that explains more
-    /// of a target than noise would.
+    /// Sweeps begin with the best lengthscales of the default grid, which here tries G 2^{k/2} m_l for coordinate l.
+    /// m_l is the median of |x_il − x_jl| over pairs of points (of the non-zero values if that median is 0), and G is
+    /// the median of ‖(x_i − x_j)/m‖. The first sweep also tries ½/ω, 1/ω and 2/ω for the frequency ω of a wave along
+    /// the coordinate that explains more of a target than noise would.
     ///
     /// Apart from these waves, a lengthscale changes by a factor of at most 2 in a sweep. Where many coordinates do not matter,
     /// the best common lengthscale is far too long for the others, and about five sweeps are needed. With many coordinates and
@@ -271,9 +279,9 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
         self
     }
 
-    /// Gives each target its own λ, the one with the least error for this target. This is the default for numbers. With the
-    /// evidence, maps are compared by the sum of log evidences. With other criteria they are compared by Σ ln(error/variance)
-    /// over the targets that vary, which does not change with their units.
+    /// Gives each target its own λ: the λ with the least error of this target. This is the default for numbers. With
+    /// the evidence, maps are compared by the sum of log evidences. With other criteria they are compared by Σ
+    /// ln(error/variance) over the targets that vary, which does not change with their units.
     ///
     /// With labels, the predictions of all classes then no longer add up to 1.
     ///
@@ -304,8 +312,8 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
         self
     }
 
-    /// Takes one λ for all targets, the one with the least sum of errors. This is the default for labels, whose predictions then
-    /// add up to 1 over the classes.
+    /// Takes one λ for all targets: the λ with the least sum of their errors. This is the default for labels, whose
+    /// predictions then add up to 1 over the classes.
     #[must_use]
     pub fn without_lambda_per_target(mut self) -> Self {
         self.share = Some(LambdaSharing::Common);

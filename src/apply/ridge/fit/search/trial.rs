@@ -16,7 +16,8 @@ use crate::once::once;
 pub(super) const NONE: Error =
     Error::Parameter { name: "the number of λ", value: 0.0, domain: "at least 1" };
 
-/// The errors of one map in a search, one for each λ.
+/// The errors of one map in a search, one for each λ: mean squared errors in (units of the target)², or minus the log
+/// evidence in nats.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct RidgeTrial {
@@ -26,17 +27,19 @@ pub struct RidgeTrial {
     pub m: Option<usize>,
     /// D, the number of features.
     pub feature_dim: usize,
-    /// The λ that were tried, all so large that [`RidgeSpectrum::posterior`] takes them. The default grid is in falling order, given
-    /// λ are in their own order.
+    /// The λ that were tried. Smaller λ, which [`RidgeSpectrum::posterior`] would refuse, are left out. The default
+    /// grid is in falling order; given λ keep their order.
     pub lambdas: Vec<f64>,
-    /// The criterion for each λ: a mean squared error summed over the targets, or minus the log evidence.
+    /// The criterion for each λ: the mean squared error Σ w (y − ŷ)² / Σ w, summed over the targets, in (units of the
+    /// target)², or minus the log evidence in nats.
     pub errors: Vec<f64>,
-    /// The criterion for the mean of the targets alone, or for 0 without an intercept: the limit of large λ. The explained share
-    /// of the variance is 1 − error / `mean_error`, unless the criterion is minus the log evidence.
+    /// The criterion if every prediction is the mean of the target, or 0 without an intercept. It is the limit of the
+    /// criterion for large λ. The explained share of the variance is 1 − error / `mean_error`, unless the criterion is
+    /// minus the log evidence.
     pub mean_error: f64,
-    /// At most one warning: [`RidgeWarning::Constant`] if the targets do not vary, else [`RidgeWarning::Mean`] if the map
-    /// predicts no better than the mean, else [`RidgeWarning::Lambda`] or [`RidgeWarning::Rounding`] if its best λ lies at an end
-    /// of those tried.
+    /// At most one warning: [`RidgeWarning::Constant`] if the targets do not vary, else [`RidgeWarning::Mean`] if the
+    /// map predicts no better than the mean, else [`RidgeWarning::Lambda`] or [`RidgeWarning::Rounding`] if its best λ
+    /// is the least or the largest that was tried.
     pub warnings: Vec<RidgeWarning>,
     /// The name of the criterion, and whether it is a log evidence.
     criterion: (&'static str, bool),
@@ -90,7 +93,8 @@ impl RidgeTrial {
         self.choice().and_then(|choice| choice.lambdas.first().copied())
     }
 
-    /// The least error, summed over the targets; infinite if rounding hides the errors for every λ of the grid.
+    /// The least criterion over the λ, summed over the targets: a mean squared error in (units of the target)², or
+    /// minus the log evidence in nats. It is infinite if rounding hides the errors for every λ of the grid.
     pub fn error(&self) -> f64 {
         self.choice().map_or(f64::INFINITY, |choice| choice.error)
     }
@@ -176,7 +180,8 @@ fn write_error(
 }
 
 /// The chosen regression with all errors: the result of [`RidgeSearch`](super::super::RidgeSearch) and
-/// [`RidgeGrid`](super::RidgeGrid). To store it, store [`model`](RidgeFit::model).
+/// [`RidgeGrid`](super::RidgeGrid). Errors are mean squared errors in (units of the target)², or minus the log evidence
+/// in nats. To store it, store [`model`](RidgeFit::model).
 #[derive(Clone, Debug)]
 pub struct RidgeFit<T: Real> {
     trials: Vec<RidgeTrial>,
@@ -206,9 +211,16 @@ impl<T: Real> RidgeFit<T> {
         &self.trials
     }
 
-    /// The trial with the least error, the first of equal ones. If some trials clearly predict better than the mean, it is one of
-    /// them. These trials pass the tests of [`RidgeWarning::Mean`] with 3.2 nats to spare. The margin is needed because the best
-    /// of many maps passes more easily by chance.
+    /// The trial with the least [`error`](RidgeTrial::error) among those that predict better than the mean of the
+    /// targets by a margin, or among all trials if none does; the first of equal ones. If there are several targets,
+    /// each with its own λ, trials are compared by Σ ln(error/variance) over the targets instead, unless the criterion
+    /// is the evidence.
+    ///
+    /// A trial has the margin if it passes two tests. First, its error is below [`mean_error`](RidgeTrial::mean_error).
+    /// Second, for some λ, the log evidence of a target is above that of a constant with noise by at least 7.2 + ln t
+    /// nats, for t targets that vary. If each target has its own λ, one target must pass both tests. The second test
+    /// asks for 3.2 nats more than [`RidgeWarning::Mean`], since a search tries some 25 maps (ln 25 = 3.2) and the best
+    /// of many passes more easily by chance.
     pub fn best(&self) -> &RidgeTrial {
         &self.trials[self.best]
     }
@@ -223,8 +235,9 @@ impl<T: Real> RidgeFit<T> {
         &self.choice.lambdas
     }
 
-    /// The criterion for the model, summed over the targets, after all rows were fitted. With a held-out share, folds or blocks
-    /// it is the criterion from the search, before all rows were fitted.
+    /// The criterion for the model, summed over the targets, after all rows were fitted: a mean squared error in (units
+    /// of the target)², or minus the log evidence in nats. With a held-out share, folds or blocks it is the criterion
+    /// from the search, before all rows were fitted.
     pub fn error(&self) -> f64 {
         self.choice.error
     }
@@ -254,8 +267,8 @@ impl<T: Real> RidgeFit<T> {
         &self.choice.errors
     }
 
-    /// The criterion of each target for its mean alone, or for 0 without an intercept. The explained share of a target's variance
-    /// is 1 − error / mean error, unless the criterion is minus the log evidence.
+    /// The criterion of each target if every prediction is its mean, or 0 without an intercept. The explained share of
+    /// a target's variance is 1 − error / mean error, unless the criterion is minus the log evidence.
     pub fn mean_errors_per_target(&self) -> &[f64] {
         &self.choice.mean_errors
     }
@@ -297,7 +310,7 @@ impl<T: Real> RidgeFit<T> {
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
-    /// With fewer rows than features, a search takes λ that may be smaller than the rounding error of the sums, above all of `f32`.
+    /// With fewer rows than features, a search may choose a λ below the rounding error of the sums, above all in `f32`.
     /// [`RidgeStatistics::solve`] refuses such a λ, and its error names one that is large enough.
     ///
     /// # Errors
@@ -308,7 +321,8 @@ impl<T: Real> RidgeFit<T> {
         self.source.statistics(&self.spectrum)
     }
 
-    /// The reasons why the regression may be worse than its errors suggest, or worse than it could be; empty if there are none.
+    /// Reasons why the regression may be worse than its errors suggest, or worse than it could be; empty if there are
+    /// none.
     ///
     /// ```
     /// use random_features::Trigonometric;
@@ -340,8 +354,8 @@ impl<T: Real> RidgeFit<T> {
 /// The largest number of targets whose errors are written.
 const WRITTEN: usize = 16;
 
-/// Writes a line for each trial, with the best one marked, the choice, a line for each of several targets, if these are not many, and
-/// a line for each warning.
+/// Writes a line for each trial, with a star before the best one, and a line for the choice. For 2 to 16 targets, a
+/// line for each of them follows, then a line for each warning.
 impl<T: Real> std::fmt::Display for RidgeFit<T> {
     #[inline(never)]
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
