@@ -16,7 +16,7 @@ use crate::threads;
 /// use random_features::ndarray::array;
 /// use random_features::prelude::*;
 ///
-/// let map = Map::for_kernel(Gaussian::new(1.0)?, 1, 16, 7)?;
+/// let map: Map<f64> = Map::for_kernel(Gaussian::new(1.0)?, 1, 16, 7)?;
 /// let mut statistics = RidgeStatistics::new(map, 1)?;
 /// statistics.update(&array![[0.0], [1.0], [2.0]], &array![1.0, 2.0, 0.0])?;
 /// for backend in Backend::ALL {

@@ -125,7 +125,7 @@ impl<T: Real> GlmStream<T> {
     /// A stream without rows, which begins at a model, with the penalty λ.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if λ is not positive and finite, and the errors of [`GlmSums::at`].
+    /// [`Parameter`](crate::Error::Parameter) if λ is not positive and finite, and the errors of [`GlmSums::at`].
     #[inline(never)]
     pub fn new(model: &Glm<T>, lambda: f64) -> Result<Self> {
         checked_positive("λ", lambda)?;
@@ -369,7 +369,7 @@ impl<T: Real> GlmStream<T> {
     /// Adds the batches of another stream, which has other rows, an equal λ, and a model of the same kind and map.
     ///
     /// # Errors
-    /// [`Merge`](Error::Merge) if maps, standardisations, kinds or λ differ, [`Singular`](Error::Singular) if rounding hides the
+    /// [`Merge`](crate::Error::Merge) if maps, standardisations, kinds or λ differ, [`Singular`](crate::Error::Singular) if rounding hides the
     /// model.
     #[inline(never)]
     pub fn merge(&mut self, other: &Self) -> Result<()> {
@@ -391,7 +391,7 @@ impl<T: Real> GlmStream<T> {
     /// The model after all rows. Rows that are held back stay so: it does not matter how often the model is asked for.
     ///
     /// # Errors
-    /// [`Singular`](Error::Singular) if rounding hides the model, [`Cancelled`](Error::Cancelled) if a
+    /// [`Singular`](crate::Error::Singular) if rounding hides the model, [`Cancelled`](crate::Error::Cancelled) if a
     /// [watcher](crate::progress::watch) stops it.
     #[inline(never)]
     pub fn model(&mut self) -> Result<&Glm<T>> {

@@ -29,8 +29,9 @@ impl Nystroem {
     /// [`Unsupported`](Error::Unsupported) for [`AnyKernel::implied`], which has no values, and if the kernel is 0 at all landmarks;
     /// [`Parameter`](Error::Parameter) without a landmark or a dimension, [`Shape`](Error::Shape) if the kernel has lengthscales for
     /// another dimension, [`NotFinite`](Error::NotFinite) with the first row that holds NaN or an infinity, has a squared norm that
-    /// overflows, or a kernel value that does; [`Memory`](Error::Memory) if their Gram matrix does not fit in memory, the errors of
-    /// [`Backend::eigen`], [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
+    /// overflows, or a kernel value that does; [`Memory`](Error::Memory) if their Gram matrix does not fit in memory,
+    /// [`Factorisation`](Error::Factorisation) if its eigenvalues do not converge, [`Cancelled`](Error::Cancelled) if a
+    /// [watcher](crate::progress::watch) stops it.
     pub fn new<T: Real>(kernel: impl Into<AnyKernel>, landmarks: &ArrayRef2<T>) -> Result<Self> {
         Nystroem::of_points(kernel.into(), landmarks)
     }
@@ -145,8 +146,7 @@ impl Nystroem {
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) without points, [`Parameter`](Error::Parameter) if m is 0 or above n; the errors of
-    /// [`new`](Nystroem::new), for points, and of [`Backend::eigen`]. [`Cancelled`](Error::Cancelled) if a
-    /// [watcher](crate::progress::watch) stops it.
+    /// [`new`](Nystroem::new), for points.
     pub fn leverage<T: Real>(
         kernel: impl Into<AnyKernel>,
         x: &ArrayRef2<T>,
@@ -178,7 +178,7 @@ impl Nystroem {
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) without points, [`Parameter`](Error::Parameter) unless λ is positive and finite; the errors of
-    /// [`new`](Nystroem::new), for points, and of [`Backend::eigen`].
+    /// [`new`](Nystroem::new), for points.
     pub fn leverage_scores<T: Real>(
         kernel: impl Into<AnyKernel>,
         x: &ArrayRef2<T>,

@@ -48,8 +48,8 @@ impl Nystroem {
     /// [`Shape`](Error::Shape) unless the matrix is square, [`NotFinite`](Error::NotFinite) with the first row that holds NaN or an
     /// infinity, [`Entry`](Error::Entry) with the first row that is not that of a symmetric matrix, has a negative K(x, x), or a value above
     /// √(K(x, x)K(y, y)) in size;
-    /// [`Unsupported`](Error::Unsupported) if all values are 0, [`Memory`](Error::Memory) if a copy does not fit in memory, the errors of
-    /// [`Backend::eigen`](crate::linalg::Backend::eigen).
+    /// [`Unsupported`](Error::Unsupported) if all values are 0, [`Memory`](Error::Memory) if a copy does not fit in memory,
+    /// [`Factorisation`](Error::Factorisation) if eigenvalues do not converge.
     #[doc(alias = "precomputed")]
     #[inline(never)]
     pub fn factor_of_gram<T: Real>(gram: &ArrayRef2<T>) -> Result<Array2<f64>> {
