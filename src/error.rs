@@ -147,18 +147,19 @@ pub enum Error {
         /// The number of these things.
         count: usize,
     },
-    /// A row of a data set was added twice, was removed without having been added, or has a number that no row can
-    /// have. Rows are numbered from 0 on in each part of a data set, so parts that are merged must be given their own
-    /// numbers: `with_first_row(r)` sets the number of the next row to r, before rows are added.
+    /// A row of a data set was added or listed twice, was removed without having been added, has no target, or has a
+    /// number that no row can have. Rows are numbered from 0 on in each part of a data set, so parts that are merged
+    /// must be given their own numbers: `with_first_row(r)` sets the number of the next row to r, before rows are
+    /// added.
     Row {
         /// The first such row, from 0 in the whole data set.
         row: u64,
         /// The fault of the row.
         reason: &'static str,
     },
-    /// Sums, statistics, samples or states cannot be merged, or are not of the map that they are given with. They may
-    /// differ in their rows, but not in maps (with frequencies and lengthscales), standardisations, intercepts, numbers
-    /// of targets or seeds of samples.
+    /// Sums, statistics, samples or states do not belong together, or not to the map that they are given with. They may
+    /// differ in their rows, but not, for example, in maps, standardisations, kinds of models, λ, numbers of targets or
+    /// seeds.
     Merge {
         /// The reason, such as "their maps differ".
         reason: &'static str,

@@ -30,9 +30,9 @@ use crate::theory::limits;
 /// # Definition
 /// σ₁ ≥ σ₂ ≥ … are the singular values of the matrix of K(xᵢ, yⱼ), n × l, divided by its Frobenius norm: their squares
 /// sum to 1. Errors are √(Σ E(K̂ − K)²/Σ K²) over all pairs of these points, as the Gram loss of a plan is. If the
-/// points are a sample, errors for all points are only estimated. The unbiased and the independent error of n rows are
-/// at most √(n/D − 1) and √((n − 1)/D), so that they are too low for narrow kernels. The least error of any features
-/// may be too low or too high.
+/// points are a sample, errors for all points are only estimated. The unbiased and the independent error of a sample of
+/// n rows are at most √(n/D − 1) and √((n − 1)/D), so that they are too low for narrow kernels. The least error of any
+/// features may be too low or too high.
 ///
 /// # Cost
 /// O(nld) for the kernel values, and O(nl min(n, l)) for the singular values, in `f64`.

@@ -61,7 +61,8 @@ pub fn median<T: Real>(points: &ArrayRef2<T>) -> Result<f64> {
 /// ```
 /// use random_features::data::lengthscale;
 /// use random_features::ndarray::Array2;
-/// let points = Array2::from_shape_fn((3000, 2), |(i, k)| ((i * (k + 2)) as f64).sin());
+/// let wave = |(i, k): (usize, usize)| ((i * (k + 2)) as f64).sin();
+/// let points = Array2::from_shape_fn((3000, 2), wave);
 /// let ell = lengthscale::median_of_subsample(&points, 500, 7)?;
 /// assert!((ell / lengthscale::median(&points)? - 1.0).abs() < 0.1);
 /// # Ok::<(), random_features::Error>(())

@@ -134,7 +134,7 @@ fn upper(a: &ArrayRef2<f64>, copies: usize) -> Result<Array2<f64>> {
     check_size("the number of columns of the matrix", a.nrows(), a.ncols())?;
     check_room(a, copies)?;
     let n = a.nrows();
-    let mut upper = numeric::zeros(n, n);
+    let mut upper = numeric::zeros((n, n));
     let transpose = |(strip, mut rows): (usize, ArrayViewMut2<'_, f64>)| {
         let first = strip * SQUARE;
         let mut square = [[0.0; SQUARE]; SQUARE];

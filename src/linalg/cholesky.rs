@@ -11,7 +11,7 @@ use crate::memory::check_memory;
 /// Solves use the same code for all backends, on one thread.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cholesky {
-    /// Lᵀ in standard layout: column k of L is in row k, so that updates and substitutions read rows.
+    /// Lᵀ in standard layout: column k of L is in row k, so that substitutions read rows.
     upper: Array2<f64>,
 }
 

@@ -1,6 +1,8 @@
-//! The library that factorises matrices in `f64` for ridge regression, principal components and shaped features: [`Backend`].
+//! The library that factorises matrices in `f64`, for regression, principal components and features that are fitted to
+//! data: [`Backend`].
 //!
-//! Factors are solved by the same code for every backend, and eigenvectors and singular vectors have the same signs.
+//! Systems are solved from factors by the same code for every backend, and eigenvectors and singular vectors have the
+//! same signs.
 //!
 //! # Backends
 //! | value | cargo feature | what it is |

@@ -88,7 +88,7 @@ impl<T: Real> Map<T> {
     fn array(&self, side: Side, x: PointsView<'_, T>) -> Result<Array2<T>> {
         self.check_points(x)?;
         self.check_room(x.nrows(), size_of::<T>())?;
-        let mut out = zeros(x.nrows(), self.feature_dim());
+        let mut out = zeros((x.nrows(), self.feature_dim()));
         let blocks = self.program().blocks();
         let write = |_: Range<usize>, batch: &mut Batch<T>, mut out: ArrayViewMut2<'_, T>, (): &mut ()| {
             for (i, mut row) in out.rows_mut().into_iter().enumerate() {

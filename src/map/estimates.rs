@@ -45,7 +45,7 @@ impl<T: Real> Map<T> {
         let each = width.saturating_mul(size_of::<T>()) + blocks.len().saturating_mul(size_of::<f64>());
         check_memory("rows of features", y.nrows(), each)?;
         let (mut values, mut log_scales) =
-            (zeros(y.nrows(), width), Array2::zeros((y.nrows(), blocks.len())));
+            (zeros((y.nrows(), width)), Array2::zeros((y.nrows(), blocks.len())));
         drive::fill_values(&program, Side::Y, y.view().into(), values.view_mut(), log_scales.view_mut())?;
         let right = RowFeatures::new(&values, &log_scales, blocks);
         gram::gram(GramRows::Points(&program, x.view()), right, &pairing, resolve)

@@ -40,7 +40,7 @@ pub(super) fn gram<T: Real>(
         GramRows::Points(_, x) => x.nrows(),
         GramRows::Features(features) => features.len(),
     };
-    let mut out = numeric::zeros(n, right.len());
+    let mut out = numeric::zeros((n, right.len()));
     if out.is_empty() {
         return Ok(out);
     }

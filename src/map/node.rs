@@ -282,7 +282,7 @@ impl<T: Real> Map<T> {
     fn features_of_points(&self, side: Side, x: PointsView<'_, T>) -> Result<Features<T>> {
         self.check_points(x)?;
         self.check_room(x.nrows(), size_of::<T>())?;
-        let mut values = zeros(x.nrows(), self.feature_dim());
+        let mut values = zeros((x.nrows(), self.feature_dim()));
         let mut log_scales = Array2::zeros((x.nrows(), self.blocks().len()));
         drive::fill_values(self.program(), side, x, values.view_mut(), log_scales.view_mut())?;
         Ok(Features::new(self.clone(), side, values, log_scales))

@@ -1,6 +1,6 @@
-//! Large matrices that are written once and read much later.
+//! Large arrays that are written once and read much later.
 
-use ndarray::{Array2, s};
+use ndarray::{Array, Array2, IntoDimension, s};
 
 use super::buffer::first_line;
 use super::{LINE, slice_of, vector};
@@ -10,13 +10,13 @@ use crate::Real;
 #[cfg(all(target_os = "linux", not(miri)))]
 const HUGE: usize = 2 << 20;
 
-/// A matrix of zeros, in huge pages if it is large enough: page faults of small pages would take longer than most
+/// An array of zeros, in huge pages if it is large enough: page faults of small pages would take longer than most
 /// results take to compute.
 ///
 /// # Panics
-/// If the number of elements overflows, like [`Array2::zeros`].
-pub fn zeros<T: Real>(rows: usize, columns: usize) -> Array2<T> {
-    let array = Array2::<T>::zeros((rows, columns));
+/// If the number of elements overflows, like [`Array::zeros`].
+pub fn zeros<T: Real, S: IntoDimension>(shape: S) -> Array<T, S::Dim> {
+    let array = Array::<T, S::Dim>::zeros(shape.into_dimension());
     // Miri has no huge pages.
     #[cfg(all(target_os = "linux", not(miri)))]
     {
@@ -44,10 +44,10 @@ pub fn zeros<T: Real>(rows: usize, columns: usize) -> Array2<T> {
 /// If the number of elements overflows.
 pub fn aligned_zeros<T: Real>(rows: usize, columns: usize) -> Array2<T> {
     let (len, room) = (rows * columns, LINE / size_of::<T>());
-    let array = zeros::<T>(1, len + room);
+    let array = zeros::<T, _>((1, len + room));
     let start = first_line(slice_of(&array));
     let array = array.slice_move(s![0, start..start + len]).into_shape_with_order((rows, columns));
-    array.unwrap_or_else(|_| zeros(rows, columns))
+    array.unwrap_or_else(|_| zeros((rows, columns)))
 }
 
 /// Prefetches a large slice that will soon be read.
@@ -63,7 +63,7 @@ mod tests {
     fn holds_zeros_whatever_the_size() {
         let large = if cfg!(miri) { 3 } else { 1000 };
         for (rows, columns) in [(0, 3), (3, 0), (1, 1), (large, 1025), (large * 3 / 2, 3 * large)] {
-            let mut array = zeros::<f32>(rows, columns);
+            let mut array = zeros::<f32, _>((rows, columns));
             assert_eq!(array.dim(), (rows, columns));
             assert!(array.iter().all(|v| *v == 0.0));
             array.fill(1.0);

@@ -12,10 +12,10 @@
 //! Sums hold the identity of their map and the numbers of their rows, but not the map. A machine thus sends numbers
 //! that depend on its rows, and no frequencies. Two sums may differ in their rows alone. If their maps or numbers of
 //! targets differ, or standardisations of `GramSums`, merging is the error [`Merge`](crate::Error::Merge). If they have
-//! a row in common, it is the error [`Row`](crate::Error::Row). Rows are numbered from 0 on: `with_first_row(r)` of
-//! statistics begins at r instead, so that each part has its own numbers. Parts of 1,000 rows begin at 0, 1,000, 2,000
-//! and so on. Storing sums (feature `serde`) does not change them. `GramSums` have the same bits in whatever order they
-//! are merged; `KernelSums` agree to rounding.
+//! a row in common, it is the error [`Row`](crate::Error::Row). Rows are numbered from 0 on: `with_first_row(r)`
+//! numbers the rows of a part from r on. Storing sums (feature `serde`) does not change them. `GramSums` have the same
+//! bits in whatever order they are merged, and the bits of one pass if parts begin at multiples of 4,096. `KernelSums`
+//! agree to rounding.
 //!
 //! `KernelSums` and `GramSums` come with the feature `regression`, which is in `default`; without it this module has nothing public.
 

@@ -17,10 +17,10 @@
 //! - Values are for the softmax kernel unless a module says otherwise. For the Gaussian kernel subtract ‖x‖² + ‖y‖² from the
 //!   logarithm.
 //! - `None` means that no closed form is known. Arguments outside the domain give NaN.
-//! - [`positive`], [`hyperbolic`], [`trigonometric`] and their regularised forms hold for any known law, except some
-//!   with [coupled radii](crate::frequency::CoupledRadii): those in pairs ±ω, in blocks of more than 65,536 rows (1,024
-//!   with systematic radii, 4,096 in strata of a whole draw), and for trigonometric features at distances beyond some
-//!   nine lengthscales. Other maps have modules of their own.
+//! - [`positive`], [`hyperbolic`], [`trigonometric`] and their regularised forms hold for any known law. Exceptions are
+//!   some laws with [coupled radii](crate::frequency::CoupledRadii): those in pairs ±ω, and those in blocks of more
+//!   than 65,536 rows (1,024 with systematic radii, 4,096 in strata of a whole draw). Of trigonometric features they
+//!   are not known at distances beyond some nine lengthscales either. Other maps have modules of their own.
 //!
 //! Each function names its source: a paper and an equation, or "new" for a result that was first derived here. Where a paper is
 //! wrong, it cites the [`errata`]. The experiment `verify` compares the functions with an independent implementation, and with

@@ -84,8 +84,8 @@ impl<T: Real> SoftmaxSampler<T> {
     ///
     /// # Cost
     /// O(C (d + ΣD)) time and C numbers of memory for each point that is judged, with ΣD over all proposals that are
-    /// tried, and a tree for each alternative. The number of points is limited so that their C ΣD products each are at
-    /// most 2³³ in all, some 20 s on two cores, but is at least 8. If n is larger, evenly spaced points are judged, and
+    /// tried, and a tree for each alternative. Each point takes C ΣD products. As many points are judged as take 2³³
+    /// products in all, some 20 s on two cores, but at least 8. If n is larger, evenly spaced points are judged, and
     /// [`points`](ProposalReport::points) says which. With 200,000 classes, 256 features and the factors 2 and 4, 11
     /// points are judged. Shapes follow from all points. Each proposal is a step of its [progress](crate::progress).
     ///

@@ -150,7 +150,7 @@ impl<T: Real> TryFrom<StoredSampler<T>> for SoftmaxSampler<T> {
             {
                 return Err("scales that no class or only a class that was not removed can have".into());
             }
-            Tree::of_leaves(program, reference, classes, Nodes::of(rows, log_scales), zeros(0, d), leaf)
+            Tree::of_leaves(program, reference, classes, Nodes::of(rows, log_scales), zeros((0, d)), leaf)
         };
         Ok(SoftmaxSampler { engine: Engine::Tree(tree), proposal })
     }
@@ -201,7 +201,7 @@ fn logarithms<T: Real>(engine: &Engine<T>) -> Vec<f64> {
 
 /// Rows in the scalar that they were stored from.
 fn narrowed<T: Real>(rows: &Array2<f64>) -> Result<Array2<T>, String> {
-    let mut narrow = zeros(rows.nrows(), rows.ncols());
+    let mut narrow = zeros(rows.dim());
     narrow.zip_mut_with(rows, |to, v| *to = T::narrow(*v));
     let finite = narrow.iter().all(|v: &T| v.is_finite());
     finite.then_some(narrow).ok_or_else(|| "numbers that are not finite".into())

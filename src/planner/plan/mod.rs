@@ -100,9 +100,11 @@ impl Plan {
         self.choices.first().ok_or(Error::Unsupported { what })
     }
 
-    /// Whether the best recipe has a usable loss: one below 0.5, or below 0.9 if at most a tenth of the pairs have
-    /// relative errors above 1. A loss that keeps a maximal error is usable, too. A loss below 0.5 is usable although
-    /// many small kernel values may have large relative errors, which the [advice](Plan::advice) says.
+    /// Whether the best recipe has a usable loss. It is usable if it keeps a maximal error, if it is below 0.5, or if
+    /// it is below 0.9 and at most a tenth of the pairs have relative errors above 1. A loss of ridge regression may be
+    /// above 0.9, but is not usable if the exact kernel predicts no better than the mean. With a budget, a rough number
+    /// for attention is not usable. The [advice](Plan::advice) says why a loss is not usable, or which errors a usable
+    /// one hides.
     pub fn works(&self) -> bool {
         !self.choices.is_empty() && self.advice.as_ref().is_none_or(|advice| advice.works)
     }

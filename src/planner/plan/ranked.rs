@@ -55,11 +55,12 @@ pub struct RankedRecipe {
     pub m: usize,
     /// The errors to expect.
     pub forecast: Forecast,
-    /// The least errors that any map with this number of features can have.
+    /// Lower bounds of the error for as many features: of independent ones, of ones without bias, and of any.
     #[cfg_attr(feature = "serde", serde(default))]
     pub limits: Limits,
-    /// Whether the loss may be off by a factor of 1.5 and more: it is infinite, or its standard error from pairs that
-    /// were not evaluated, draws and approximations is above 15 % of it. A plan prints `?` beside it.
+    /// Whether the loss may be off by a factor of 1.5 and more. It may if it is infinite, or if its standard error is
+    /// above 15 % of it, from draws, approximations and what was not evaluated. A loss without a closed form may be
+    /// off, too, if its standard error at the evaluated pairs is above 50 %. A plan prints `?` beside it.
     #[cfg_attr(feature = "serde", serde(default))]
     pub uncertain: bool,
     pub(crate) cost: Cost,

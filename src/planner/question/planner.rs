@@ -47,9 +47,9 @@ const FEATURES: usize = 256;
 /// A planner combines every map that supports the kernel with every compatible coupling, and fits parameters to the
 /// data. It evaluates the errors of each recipe within the budget by closed forms at pairs of points. Some couplings
 /// have no closed form. Then the errors of the most promising maps are simulated by draws, at all pairs of a few
-/// points, and divided by the closed form of the same map with another coupling at these pairs. This ratio, times that
-/// closed form at all pairs, is the forecast. A map without any closed form has the errors of its draws alone. The plan
-/// ranks recipes by their [`Loss`].
+/// points. Each is divided by the closed form of the same map with another coupling at these pairs. This ratio, times
+/// that closed form at all pairs, is the forecast. A map without any closed form has the errors of its draws alone. The
+/// plan ranks recipes by their [`Loss`].
 ///
 /// A plan follows from data, options and seed alone, on any number of threads; a budget of time depends on its
 /// [`Calibration`].

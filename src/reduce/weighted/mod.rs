@@ -77,7 +77,7 @@ impl<T: Real> WeightedSums<T> {
     /// [`Memory`](crate::Error::Memory) if they do not fit in memory.
     pub fn in_rows(features: usize, targets: usize) -> Result<Self> {
         check_memory("bytes of sums over points", Self::size(features, targets), 1)?;
-        let (sums, _) = numeric::zeros(targets, features).into_raw_vec_and_offset();
+        let (sums, _) = numeric::zeros((targets, features)).into_raw_vec_and_offset();
         Ok(Self::of(1, features, targets, sums))
     }
 

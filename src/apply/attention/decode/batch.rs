@@ -1,6 +1,6 @@
 //! Batches of [`CausalState`]: prompts that are taken in at once, and sequences that come, go and fork.
 
-use ndarray::{Array4, ArrayRef, Ix4};
+use ndarray::{ArrayRef, Ix4};
 
 use super::super::input::{Attended, Heads, NonPositive, TokenElement, in_order, threads_of_each};
 use super::super::linear::JobWithOutputs;
@@ -9,6 +9,7 @@ use super::state::CausalState;
 use crate::Real;
 use crate::error::{Error, Result, check_size};
 use crate::memory::check_memory;
+use crate::numeric;
 use crate::once::once;
 use crate::whole::try_all_or_none;
 use crate::{progress, threads};
@@ -52,7 +53,7 @@ impl<T: Real> CausalState<T> {
     /// [watcher](crate::progress::watch) stops it. Nothing has been taken in then.
     pub fn prefill<E: TokenElement<T>>(&mut self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         self.check_prefill(heads)?;
-        let mut output = Array4::zeros(heads.output_dim());
+        let mut output = numeric::zeros(heads.output_dim());
         let non_positive = self.prefill_into(heads, &mut output)?;
         Ok(Attended::new(output, non_positive))
     }

@@ -74,8 +74,8 @@ impl<T: Real> Attention<T> {
     /// ℝ^d_v.
     ///
     /// # Errors
-    /// [`Parameter`](crate::Error::Parameter) if `d_v` is 0, [`Shape`](crate::Error::Shape) if there is a map for each
-    /// of another number of heads, [`Unsupported`](crate::Error::Unsupported) with the [heaviest
+    /// [`Parameter`](crate::Error::Parameter) if `d_v` is 0, [`Shape`](crate::Error::Shape) if the number of maps is
+    /// neither 1 nor the number of heads of keys, [`Unsupported`](crate::Error::Unsupported) with the [heaviest
     /// keys](Attention::with_heaviest_keys_exact), whose choice depends on later tokens, or with a share of the mean
     /// but without normalisers, [`Memory`](crate::Error::Memory) if there is no memory for the state.
     #[inline(never)]

@@ -7,6 +7,7 @@ use super::roles::SUMMARY;
 use crate::Real;
 use crate::error::Result;
 use crate::memory::check_memory;
+use crate::numeric;
 
 /// The gradients of a loss with respect to queries, keys and values, from [`causal_backward`](super::super::Attention::causal_backward)
 /// and its like.
@@ -40,9 +41,9 @@ impl<T: Real> Gradients<T> {
         check_memory("gradients of outputs", queries.2, each)?;
         heads.check_count::<T>()?;
         Ok(Gradients {
-            queries: Array4::zeros(queries),
-            keys: Array4::zeros(keys),
-            values: Array4::zeros(values),
+            queries: numeric::zeros(queries),
+            keys: numeric::zeros(keys),
+            values: numeric::zeros(values),
         })
     }
 }

@@ -128,8 +128,8 @@ impl<T: Real> Attention<T> {
     /// The gradients of a loss with respect to queries, keys and values of [causal](Attention::causal) attention, from its gradient with
     /// respect to the output, \[b, h, n, d_v\].
     ///
-    /// The gradient of a query depends on no later token. The gradients of a key and its value depend, given the
-    /// normalisers, on no earlier query. Both hold to the last bit. All else is as in
+    /// The gradient of a query depends on no later token. The gradients of a key and its value depend on no earlier
+    /// query, and on no gradient of an earlier output. Both hold to the last bit. All else is as in
     /// [`bidirectional_backward`](Attention::bidirectional_backward).
     ///
     /// # Errors

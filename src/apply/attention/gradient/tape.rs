@@ -3,15 +3,16 @@
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use ndarray::{Array4, ArrayRef, Ix4};
+use ndarray::{ArrayRef, Ix4};
 
-use super::super::input::{Attended, Attention, Heads, Job, TokenElement, check_shape};
+use super::super::input::{Attended, Attention, Heads, Job, TapeRoom, TokenElement, check_shape};
 use super::gradients::Gradients;
 use super::kept_job::KeptJob;
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::map::ParameterGradients;
 use crate::memory::check_memory;
+use crate::numeric;
 use crate::once::once;
 
 /// The numbers that a forward pass of [`Attention`] keeps so that the backward pass need not compute them again: features of queries
@@ -44,8 +45,8 @@ use crate::once::once;
 /// each first for its keys and then for its queries, 64 at a time. Keys and queries that find no room are computed
 /// again in the backward pass, and so are pairs with exact weights. With a window, some queries are not kept if there
 /// are more or fewer queries than keys. Maps at transformed points have factors of query features that the normaliser
-/// cancels and the forward pass leaves out. For these maps the backward pass computes the features of queries once
-/// more.
+/// cancels. Without exact pairs the forward pass leaves them out, and the backward pass computes the features of
+/// queries once more.
 #[must_use]
 pub struct Tape<T: Real> {
     attention: Attention<T>,
@@ -80,17 +81,18 @@ impl<T: Real> Attention<T> {
     /// again. No bit of a result depends on the budget. It is not stored with the attention.
     ///
     /// # Cost
-    /// 39 MB for a head of 16,384 tokens with d_v = 64 and D = 256 in `f32`, until the tape is dropped. A model holds as many tapes as it
-    /// has layers between their forward and backward passes.
+    /// 39 MB for a head of 16,384 tokens with d_v = 64 and D = 256 in `f32`. A model holds as many tapes as it has layers
+    /// between their forward and backward passes. When a tape is dropped, the attention and its clones hold its memory
+    /// for their next tapes, but never more than one budget. Setting the budget again frees it.
     #[must_use]
     pub fn with_tape(mut self, bytes: usize) -> Self {
-        self.tape = bytes;
+        self.tape = TapeRoom::new(bytes);
         self
     }
 
     /// The [budget](Attention::with_tape) of a tape, in bytes.
     pub fn tape_budget(&self) -> usize {
-        self.tape
+        self.tape.most
     }
 
     /// The outputs of [`bidirectional`](Attention::bidirectional) attention, and a tape for its
@@ -132,7 +134,7 @@ impl<T: Real> Attention<T> {
         causal: bool,
     ) -> Result<(Attended<T>, Tape<T>)> {
         heads.check_output::<T>(0)?;
-        let mut output = Array4::zeros(heads.output_dim());
+        let mut output = numeric::zeros(heads.output_dim());
         self.check(heads, &output)?;
         self.check_differentiable()?;
         if causal {
@@ -157,7 +159,7 @@ impl<T: Real> Tape<T> {
         causal: bool,
     ) -> Self {
         let most = jobs.clone().map(|job| KeptJob::most(attention, job, causal));
-        let most = most.fold(0, usize::saturating_add).min(attention.tape);
+        let most = most.fold(0, usize::saturating_add).min(attention.tape.most);
         // Outputs need no tape: without memory for it nothing is kept.
         let mut room = check_memory("bytes of a tape", most, 1).map_or(0, |()| most);
         let jobs = jobs.map_while(|job| KeptJob::new(attention, job, causal, &mut room)).collect();

@@ -5,6 +5,7 @@ use super::exact_pairs::Window;
 use super::reading::Reading;
 use super::reading::TokenScale;
 use super::shrinkage::Shrinkage;
+use super::spare::TapeRoom;
 use crate::Real;
 use crate::engine::{Program, Side};
 use crate::error::{Error, Result, check_positive, check_size};
@@ -100,8 +101,7 @@ pub struct Attention<T: Real> {
     pub(in super::super) exact: KeyChoice,
     pub(in super::super) window: Window,
     pub(in super::super) shrinkage: Shrinkage,
-    /// The most bytes of a [tape](super::super::Tape).
-    pub(in super::super) tape: usize,
+    pub(in super::super) tape: TapeRoom<T>,
     /// The maps' programs, without factors of queries that the normaliser cancels.
     pub(in super::super) programs: Vec<Program<T>>,
 }
@@ -165,7 +165,7 @@ impl<T: Real> Attention<T> {
             exact: KeyChoice::None,
             window: Window::default(),
             shrinkage: Shrinkage::default(),
-            tape: Self::TAPE,
+            tape: TapeRoom::new(Self::TAPE),
             programs: Vec::new(),
         };
         Ok(attention.prepared())

@@ -51,9 +51,9 @@ impl<T: Real> Attention<T> {
     /// features is (Σ_f w_f)²/Σ_f w_f². It goes from 1, where one feature is all of the normaliser, to D, where all count alike.
     ///
     /// With one positive feature for each of m independent frequencies, the draw's own estimate of the normaliser's
-    /// relative variance is 1/n − 1/m for n of them: from n of some 10 on, where this is below 0.1, an output may be
-    /// useful ([`ErrorReport`](super::super::ErrorReport)). A small n is a warning, but a large n proves nothing: a
-    /// draw may lack the rare frequencies with large features.
+    /// relative variance is 1/n − 1/m for n of them. Where n is above some 10, this variance is below 0.1, and an
+    /// output may be useful ([`ErrorReport`](super::super::ErrorReport)). A small n is a warning, but a large n proves
+    /// nothing: a draw may lack the rare frequencies with large features.
     ///
     /// Where features may be negative the w_f cancel and the number falls below 1. It is near 0 where positive and
     /// negative w_f nearly cancel in the normaliser. It is 0 where all w_f are 0, and NaN where a query sees no key, or

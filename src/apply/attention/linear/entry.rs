@@ -1,6 +1,6 @@
 //! Linear attention of whole sequences: [`bidirectional`](Attention::bidirectional) and [`causal`](Attention::causal).
 
-use ndarray::{Array4, ArrayRef, Ix4};
+use ndarray::{ArrayRef, Ix4};
 
 use super::super::features::Setup;
 use super::super::input::{
@@ -16,6 +16,7 @@ use crate::Real;
 use crate::error::Result;
 use crate::map::Map;
 use crate::memory::check_memory;
+use crate::numeric;
 use crate::once::once;
 use crate::{progress, threads};
 
@@ -30,7 +31,7 @@ impl<T: Real> Attention<T> {
     /// output or for sums over keys, [`Cancelled`](crate::Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
     pub fn bidirectional<E: TokenElement<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         heads.check_output::<T>(0)?;
-        let mut output = Array4::zeros(heads.output_dim());
+        let mut output = numeric::zeros(heads.output_dim());
         let non_positive = self.bidirectional_into(heads, &mut output)?;
         Ok(Attended::new(output, non_positive))
     }
@@ -56,7 +57,7 @@ impl<T: Real> Attention<T> {
     /// The errors of [`bidirectional`](Attention::bidirectional); [`Shape`](crate::Error::Shape) if a sequence has another number of keys than of queries.
     pub fn causal<E: TokenElement<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         heads.check_output::<T>(0)?;
-        let mut output = Array4::zeros(heads.output_dim());
+        let mut output = numeric::zeros(heads.output_dim());
         let non_positive = self.causal_into(heads, &mut output)?;
         Ok(Attended::new(output, non_positive))
     }

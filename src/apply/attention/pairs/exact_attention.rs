@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ndarray::{Array4, ArrayRef, ArrayViewMut2, Axis, Ix4};
+use ndarray::{ArrayRef, ArrayViewMut2, Axis, Ix4};
 
 use super::super::input::{
     Attended, Heads, Job, KeyRun, NonPositive, QueryRun, Reading, TokenElement, check_output, cuts, in_order,
@@ -11,6 +11,7 @@ use super::blocks::{ExactRun, KeyBlock};
 use crate::Real;
 use crate::error::{Result, checked_positive};
 use crate::memory::check_memory;
+use crate::numeric;
 use crate::once::once;
 use crate::progress;
 use crate::threads::{self, Pool};
@@ -96,7 +97,7 @@ impl ExactAttention {
     /// [`Cancelled`](crate::Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
     pub fn bidirectional<T: Real, E: TokenElement<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         heads.check_output::<T>(0)?;
-        let mut output = Array4::zeros(heads.output_dim());
+        let mut output = numeric::zeros(heads.output_dim());
         let non_positive = self.bidirectional_into(heads, &mut output)?;
         Ok(Attended::new(output, non_positive))
     }
@@ -123,7 +124,7 @@ impl ExactAttention {
     /// queries.
     pub fn causal<T: Real, E: TokenElement<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         heads.check_output::<T>(0)?;
-        let mut output = Array4::zeros(heads.output_dim());
+        let mut output = numeric::zeros(heads.output_dim());
         let non_positive = self.causal_into(heads, &mut output)?;
         Ok(Attended::new(output, non_positive))
     }

@@ -163,7 +163,7 @@ impl<T: Real> Tree<T> {
 
 /// A copy of points in the layout of a tree.
 pub(super) fn standard<T: Real>(x: ArrayView2<'_, T>) -> Array2<T> {
-    let mut points = zeros(x.nrows(), x.ncols());
+    let mut points = zeros(x.dim());
     points.assign(&x);
     points
 }

@@ -52,8 +52,8 @@ use crate::{progress, threads};
 /// halves exchanged. The features and shares that are returned are chosen from all sequences. **With one sequence the
 /// errors are those of the tokens that made the choice**, and too small for other texts. Budgets of pairs and of
 /// operations are divided among heads so that the sum of all squared errors is small. Errors are absolute in this sum,
-/// so that heads with large outputs count for more. A query whose normaliser is not positive gets the mean of the
-/// values as its output.
+/// so that heads with large outputs count for more. In these errors, a query whose normaliser is not positive counts as
+/// the mean of the values.
 ///
 /// Take sequences like those to come, without padding: some 400 tokens of each kind of text are enough. Features of a head depend on the
 /// calibration sequences alone, so that causal outputs of other texts depend on no later token.

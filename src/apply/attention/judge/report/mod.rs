@@ -70,8 +70,8 @@ const ROUGH: f64 = 1.0;
 /// Closed forms take the correlation within antithetic pairs into account. For features that are even in ω (hyperbolic
 /// and trigonometric ones) both frequencies of a pair give the same estimate, so that m antithetic frequencies have the
 /// variance of m/2 independent ones. Orthogonal and simplex frequencies have no closed form for covariances and count
-/// as independent. Their errors are smaller than that, by a little in many dimensions. In five dimensions hyperbolic
-/// features on orthogonal ones err by a quarter less, trigonometric ones by almost a half.
+/// as independent. Their errors are smaller than those of independent ones, by a little in many dimensions. In five
+/// dimensions hyperbolic features on orthogonal ones err by a quarter less, trigonometric ones by almost a half.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ErrorReport {

@@ -48,9 +48,9 @@ use crate::once::once;
 ///    beginning with the best lengthscales of step 2.
 /// 4. The best map is fitted to all rows, and λ is chosen again for this fit. Left-out rows and groups are those of the
 ///    search, and each is predicted by the regression on all other rows of the data. With folds, blocks or a held-out
-///    share, the model keeps the λ of step 2, which is only raised where rounding requires it. Rows that you [hold
-///    out](Criterion::held_out) are not in the model; [`into_statistics`](super::RidgeFit::into_statistics) gives sums
-///    to which they can be added.
+///    share, the model keeps the λ that the best map had in the search, raised where rounding requires it. Rows that
+///    you [hold out](Criterion::held_out) are not in the model; [`into_statistics`](super::RidgeFit::into_statistics)
+///    gives sums to which they can be added.
 ///
 /// The errors that a search prints are mean squared errors, summed over the targets, in (units of the target)². Their
 /// square roots are in units of the target. With the log evidence as criterion, the numbers are nats.

@@ -30,8 +30,8 @@ pub struct RidgeTrial {
     /// The λ that were tried. Smaller λ, which [`RidgeSpectrum::posterior`] would refuse, are left out. The default
     /// grid is in falling order; given λ keep their order.
     pub lambdas: Vec<f64>,
-    /// The criterion for each λ: the mean squared error Σ w (y − ŷ)² / Σ w, summed over the targets, in (units of the
-    /// target)², or minus the log evidence in nats.
+    /// The criterion for each λ: an estimate of the mean squared error Σ w (y − ŷ)² / Σ w, summed over the targets, in
+    /// (units of the target)², or minus the log evidence in nats.
     pub errors: Vec<f64>,
     /// The criterion if every prediction is the mean of the target, or 0 without an intercept. It is the limit of the
     /// criterion for large λ. The explained share of the variance is 1 − error / `mean_error`, unless the criterion is
@@ -181,7 +181,7 @@ fn write_error(
 
 /// The chosen regression with all errors: the result of [`RidgeSearch`](super::super::RidgeSearch) and
 /// [`RidgeGrid`](super::RidgeGrid). Errors are mean squared errors in (units of the target)², or minus the log evidence
-/// in nats. To store it, store [`model`](RidgeFit::model).
+/// in nats. To store a fit, store its [`model`](RidgeFit::model).
 #[derive(Clone, Debug)]
 pub struct RidgeFit<T: Real> {
     trials: Vec<RidgeTrial>,
