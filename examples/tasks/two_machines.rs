@@ -2,36 +2,40 @@
 //!
 //!     cargo run --release --features serde --example task_two_machines
 
-use random_features::apply::RidgeStatistics;
+use random_features::apply::{Criterion, RidgeStatistics, Standardisation};
+use random_features::data::Statistics;
 use random_features::ndarray::{Array1, Array2, arr2};
 use random_features::prelude::*;
-use random_features::reduce::GramSums;
 
-/// The map, which every machine draws from the same seed.
-fn map() -> Result<Map<f64>> {
-    Map::for_kernel(Gaussian::new(1.0)?, 2, 64, 7)
-}
-
-/// The sums of 8192 rows, the first of which is row `first` of the whole data set.
-fn machine(first: u64) -> Result<String, Box<dyn std::error::Error>> {
-    let mut rng = rng(first);
-    let x = Array2::from_shape_simple_fn((8192, 2), || rng.normal());
-    let y: Array1<f64> = x.rows().into_iter().map(|x| x[0] * x[1]).collect();
-    let mut part = RidgeStatistics::new(map()?, 1)?.with_first_row(first)?;
-    part.update(&x, &y)?;
-    Ok(serde_json::to_string(part.sums())?)
+/// The 8192 rows of a machine.
+fn rows(machine: u64) -> (Array2<f64>, Array1<f64>) {
+    let mut rng = rng(machine);
+    let x = Array2::from_shape_simple_fn((8192, 2), || 3.0 * rng.normal());
+    let y = x.rows().into_iter().map(|x| (x[0] / 3.0).sin() + 0.1 * rng.normal()).collect();
+    (x, y)
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut sums: GramSums<f64> = serde_json::from_str(&machine(0)?)?;
-    sums.merge(&serde_json::from_str(&machine(8192)?)?)?;
-    let all = RidgeStatistics::of_sums(map()?, sums)?;
-    let model = all.solve(1e-6)?;
-    println!("{} rows", all.rows());
-    println!("{:.3} for 0.5 × 0.6", model.predict(&arr2(&[[0.5, 0.6]]))?[[0, 0]]);
+    // Machines first exchange the means and variances of their points.
+    let mut points = Statistics::of(&rows(0).0)?;
+    points.merge(&Statistics::of(&rows(1).0)?)?;
+    // Every machine draws the map from the same seed, numbers its rows, and sends its sums as text.
+    let map: Map<f64> = Map::for_kernel(Gaussian::new(1.0)?, 2, 64, 7)?;
+    let new = RidgeStatistics::new(map.clone(), 1)?
+        .with_standardisation(Standardisation::of_statistics(&points)?)?;
+    let send = |machine: u64| -> Result<String, Box<dyn std::error::Error>> {
+        let ((x, y), mut part) = (rows(machine), new.clone().with_first_row(8192 * machine)?);
+        part.update(&x, &y)?;
+        Ok(serde_json::to_string(part.sums())?)
+    };
+    let mut all = RidgeStatistics::of_sums(map, serde_json::from_str(&send(0)?)?)?;
+    all.merge_sums(&serde_json::from_str(&send(1)?)?)?;
+    // The sums choose λ, and know how inputs are standardised.
+    let spectrum = all.spectrum()?;
+    let (lambda, error) = spectrum.choose(&Criterion::GeneralisedCrossValidation, &spectrum.lambdas())?;
+    println!("{} rows, λ = {lambda:.1e}, expected squared error {error:.4}", all.rows());
+    println!("{:.2} for sin 0.5", spectrum.model(lambda)?.predict(&arr2(&[[1.5, 0.0]]))?[[0, 0]]);
     Ok(())
 }
 
 // Output:
-// 16384 rows
-// 0.300 for 0.5 × 0.6

@@ -37,13 +37,6 @@ impl<T: Real> FeatureRow<'_, T> {
     }
 }
 
-impl<T> Batch<T> {
-    /// The bytes of the memory that holds values and scales, with what lies behind them.
-    pub fn memory(&self) -> usize {
-        self.values.memory() + self.log_scales.capacity() * size_of::<f64>()
-    }
-}
-
 impl<T: Real> Batch<T> {
     /// Resizes the batch, with arbitrary contents; signs are 1.
     pub fn resize(&mut self, shape: TileShape, form: Form) {

@@ -26,13 +26,6 @@ pub struct Buffer<T> {
     len: usize,
 }
 
-impl<T> Buffer<T> {
-    /// The bytes of the memory.
-    pub fn memory(&self) -> usize {
-        self.storage.capacity() * size_of::<T>()
-    }
-}
-
 impl<T: Real> Buffer<T> {
     /// A buffer of these elements.
     pub fn of(elements: impl ExactSizeIterator<Item = T>) -> Self {

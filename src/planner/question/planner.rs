@@ -57,8 +57,8 @@ const FEATURES: usize = 256;
 /// # Cost
 /// A plan takes a pass over the points, O(nd), and the evaluation of some hundred recipes, however many points there are: on two
 /// cores 3 to 5 s for 512 features of 10,000 points in ℝ⁶⁴, 10 to 15 s in ℝ⁶⁰⁰, and 45 s there with a maximal error. Fewer
-/// [couplings](Planner::with_couplings) take less, and a program without optimisation several times as long. Points are taken as
-/// they are, not standardised.
+/// [couplings](Planner::with_couplings) take less, and a program without optimisation several times as long.
+/// [`progress::watch`](crate::progress::watch) shows how far a plan is. Points are taken as they are, not standardised.
 #[derive(Clone, Debug)]
 #[doc(alias = "choose", alias = "autotune", alias = "model selection")]
 #[must_use]

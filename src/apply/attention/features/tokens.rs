@@ -130,7 +130,7 @@ impl<T: Real> Tokens<T> {
     ) -> Option<&'a Arc<Lifted<T>>> {
         let run = kept.run(n)?;
         let lifted = run.lifted.get().unwrap_or_else(|| {
-            let mut lifted = kept.fresh();
+            let mut lifted = Lifted::default();
             lifted.fill(setup.program, side, (n, &self.points), scratch);
             run.lifted.get_or_init(|| Arc::new(lifted))
         });

@@ -27,11 +27,10 @@ impl<T: Real> KeptJob<T> {
             *room = rest;
             OnceLock::new()
         });
-        let spare = &attention.tape.spare;
-        let keys = KeptTokens::new((job.keys.len(), 0), of_key, room, spare);
+        let keys = KeptTokens::new(job.keys.len(), 0, of_key, room);
         // The queries before the end of a window read no features.
         let first = attention.window.before;
-        let of_head = |count: usize| KeptTokens::new((count, first), of_query, &mut *room, spare);
+        let of_head = |count: usize| KeptTokens::new(count, first, of_query, &mut *room);
         let queries = job.queries.iter().map(|queries| queries.len()).map(of_head).collect();
         Some(KeptJob { keys, sums, queries })
     }

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use ndarray::{ArrayRef, Ix4};
 
-use super::super::input::{Attended, Attention, Heads, Job, TapeRoom, TokenElement, check_shape};
+use super::super::input::{Attended, Attention, Heads, Job, TokenElement, check_shape};
 use super::gradients::Gradients;
 use super::kept_job::KeptJob;
 use crate::Real;
@@ -81,18 +81,17 @@ impl<T: Real> Attention<T> {
     /// again. No bit of a result depends on the budget. It is not stored with the attention.
     ///
     /// # Cost
-    /// 39 MB for a head of 16,384 tokens with d_v = 64 and D = 256 in `f32`. A model holds as many tapes as it has layers
-    /// between their forward and backward passes. When a tape is dropped, the attention and its clones hold its memory
-    /// for their next tapes, but never more than one budget. Setting the budget again frees it.
+    /// 39 MB for a head of 16,384 tokens with d_v = 64 and D = 256 in `f32`, until the tape is dropped. A model holds as
+    /// many tapes as it has layers between their forward and backward passes.
     #[must_use]
     pub fn with_tape(mut self, bytes: usize) -> Self {
-        self.tape = TapeRoom::new(bytes);
+        self.tape = bytes;
         self
     }
 
     /// The [budget](Attention::with_tape) of a tape, in bytes.
     pub fn tape_budget(&self) -> usize {
-        self.tape.most
+        self.tape
     }
 
     /// The outputs of [`bidirectional`](Attention::bidirectional) attention, and a tape for its
@@ -159,7 +158,7 @@ impl<T: Real> Tape<T> {
         causal: bool,
     ) -> Self {
         let most = jobs.clone().map(|job| KeptJob::most(attention, job, causal));
-        let most = most.fold(0, usize::saturating_add).min(attention.tape.most);
+        let most = most.fold(0, usize::saturating_add).min(attention.tape);
         // Outputs need no tape: without memory for it nothing is kept.
         let mut room = check_memory("bytes of a tape", most, 1).map_or(0, |()| most);
         let jobs = jobs.map_while(|job| KeptJob::new(attention, job, causal, &mut room)).collect();

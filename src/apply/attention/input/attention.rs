@@ -5,7 +5,6 @@ use super::exact_pairs::Window;
 use super::reading::Reading;
 use super::reading::TokenScale;
 use super::shrinkage::Shrinkage;
-use super::spare::TapeRoom;
 use crate::Real;
 use crate::engine::{Program, Side};
 use crate::error::{Error, Result, check_positive, check_size};
@@ -101,7 +100,8 @@ pub struct Attention<T: Real> {
     pub(in super::super) exact: KeyChoice,
     pub(in super::super) window: Window,
     pub(in super::super) shrinkage: Shrinkage,
-    pub(in super::super) tape: TapeRoom<T>,
+    /// The most bytes of a [tape](super::super::Tape).
+    pub(in super::super) tape: usize,
     /// The maps' programs, without factors of queries that the normaliser cancels.
     pub(in super::super) programs: Vec<Program<T>>,
 }
@@ -165,7 +165,7 @@ impl<T: Real> Attention<T> {
             exact: KeyChoice::None,
             window: Window::default(),
             shrinkage: Shrinkage::default(),
-            tape: TapeRoom::new(Self::TAPE),
+            tape: Self::TAPE,
             programs: Vec::new(),
         };
         Ok(attention.prepared())

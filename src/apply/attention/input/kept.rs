@@ -3,7 +3,6 @@
 use std::sync::{Arc, OnceLock};
 
 use super::job::CHUNK;
-use super::spare::SpareRuns;
 use crate::Real;
 use crate::engine::Batch;
 use crate::numeric::LINE;
@@ -40,8 +39,6 @@ pub(in super::super) struct KeptTokens<T> {
     /// The tokens of the first run, if that is shorter than a chunk; else 0.
     first: usize,
     runs: Box<[KeptRun<T>]>,
-    /// Where memory of features comes from, and goes to.
-    spare: Arc<SpareRuns<T>>,
 }
 
 /// The room of tokens that are read row by row.
@@ -54,21 +51,6 @@ pub(in super::super) struct KeptRows<'a, T> {
     backwards: bool,
     /// Whether estimates are kept beside features.
     estimates: bool,
-}
-
-impl<T> Lifted<T> {
-    /// The bytes of the memory that holds the features.
-    pub fn memory(&self) -> usize {
-        self.features.memory() + self.precision.capacity() * size_of::<Precision>()
-    }
-}
-
-impl<T: Real> Lifted<T> {
-    /// The bytes of the features and their scales.
-    pub fn bytes(&self) -> usize {
-        let (rows, width) = (self.precision.len(), self.features.width());
-        rows * KeptRun::<T>::bytes_of_features(width, self.features.log_scales().len() / rows.max(1))
-    }
 }
 
 impl<T: Real> KeptRun<T> {
@@ -88,7 +70,13 @@ impl<T: Real> KeptRun<T> {
 
     /// The bytes that are in use.
     fn bytes(&self) -> usize {
-        let of_features = self.lifted.get().map_or(0, |lifted| lifted.bytes());
+        let of_features = self.lifted.get().map_or(0, |lifted| {
+            let rows = lifted.precision.len();
+            rows * Self::bytes_of_features(
+                lifted.features.width(),
+                lifted.features.log_scales().len() / rows.max(1),
+            )
+        });
         let of_estimates = self
             .estimated
             .get()
@@ -106,12 +94,7 @@ impl<T: Real> KeptTokens<T> {
 
     /// Room for as many of the first runs of `count` tokens as there are bytes for, which it takes from `room`; each token has so many.
     /// The first run ends where the number of a token is `first` modulo [`CHUNK`].
-    pub fn new(
-        (count, first): (usize, usize),
-        each: usize,
-        room: &mut usize,
-        spare: &Arc<SpareRuns<T>>,
-    ) -> Self {
+    pub fn new(count: usize, first: usize, each: usize, room: &mut usize) -> Self {
         let first = first % CHUNK;
         let ends = (first..count).step_by(CHUNK).skip(usize::from(first == 0)).chain([count]);
         let mut start = 0;
@@ -121,7 +104,7 @@ impl<T: Real> KeptTokens<T> {
             *room = rest;
             Some(KeptRun { lifted: OnceLock::new(), estimated: OnceLock::new() })
         };
-        KeptTokens { first, runs: ends.map_while(fits).collect(), spare: Arc::clone(spare) }
+        KeptTokens { first, runs: ends.map_while(fits).collect() }
     }
 
     /// The bytes that are in use.
@@ -135,14 +118,6 @@ impl<T: Real> KeptTokens<T> {
             None => (0, self.first, token),
             Some(beyond) => (usize::from(self.first > 0) + beyond / CHUNK, CHUNK, beyond % CHUNK),
         }
-    }
-}
-
-impl<T> Drop for KeptTokens<T> {
-    /// Gives back what nobody else holds.
-    fn drop(&mut self) {
-        let lifted = self.runs.iter_mut().filter_map(|run| run.lifted.take());
-        lifted.filter_map(Arc::into_inner).for_each(|run| self.spare.give(run));
     }
 }
 
@@ -191,11 +166,6 @@ impl<'a, T: Real> KeptRows<'a, T> {
         let (run, most, place) = tokens.place(self.first);
         let run = tokens.runs.get(run).filter(|_| place == 0 && (1..=most).contains(&count))?;
         run.lifted.get().is_none_or(|lifted| lifted.precision.len() >= count).then_some(run)
-    }
-
-    /// Features to be written anew, for a run of these tokens.
-    pub fn fresh(self) -> Lifted<T> {
-        self.tokens.map(|tokens| tokens.spare.take()).unwrap_or_default()
     }
 
     /// The room for the estimates of the first `count` rows, if they are a run.

@@ -14,7 +14,6 @@ mod lengthscale;
 mod output;
 mod reading;
 mod shrinkage;
-mod spare;
 
 pub use self::attended::Attended;
 pub(super) use self::attended::{NonPositive, in_order};
@@ -34,4 +33,3 @@ pub(super) use self::output::Undivided;
 pub(super) use self::reading::Reading;
 pub(crate) use self::reading::TokenScale;
 pub(super) use self::shrinkage::SeenValues;
-pub(super) use self::spare::TapeRoom;
