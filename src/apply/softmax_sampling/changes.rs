@@ -15,8 +15,9 @@ use crate::once::once;
 impl<T: Real> SoftmaxSampler<T> {
     /// Gives some classes other vectors, in rows; the last row counts for a class that occurs twice.
     ///
-    /// The cost is O(L m d + D log C) for each. The tree is then the one that [`build`](super::Proposal::build) would make, except that
-    /// references of features are still those of the first classes. Build anew when most classes have moved far.
+    /// The cost is O(L m d + D log C) for each. The tree is then the one that [`build`](super::Proposal::build) would
+    /// make, except that each feature is still divided by its size among the first classes
+    /// ([accuracy](SoftmaxSampler#accuracy)). Build anew when most classes have moved far.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `vectors` does not have d columns and a row for each class, [`NotFinite`](Error::NotFinite) if a

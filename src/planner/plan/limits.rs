@@ -32,12 +32,13 @@ use super::number;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Limits {
-    /// √((‖T‖² − E K²)/(D E K²)) with the nuclear norm ‖T‖, which is E K(x, x) for one set of points: the least error of D features of
-    /// one independent draw each, without bias. Pairs of cosines and sines, and frequencies of a coupling, may have less.
+    /// √((N² − E K²)/(D E K²)), the least error of D features of one independent draw each, without bias. N is the sum
+    /// of the singular values of the kernel values, n × l, over √(nl); for one set of points it is the mean of K(x, x).
+    /// Pairs of cosines and sines, and frequencies of a coupling, may have less.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub independent: Option<f64>,
-    /// The root of [`unbiased`](crate::theory::limits::unbiased) over E K²: the least error of D features without bias, however they depend
-    /// on each other.
+    /// The root of the least error of D unbiased features ([`unbiased`](crate::theory::limits::unbiased)) divided by E
+    /// K²: the least error of D features without bias, however they depend on each other.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub unbiased: Option<f64>,
     /// √(Σ_{i>D} σᵢ²/E K²) with the singular values σᵢ: the least error of any D features.

@@ -52,7 +52,7 @@ const ROUGH: f64 = 1.0;
 /// the relative variance Σⱼₖ pⱼ pₖ Cⱼₖ.
 ///
 /// If the relative variance of a normaliser is 0.1 or more, the first order does not describe ratios of estimates well:
-/// the report calls the map [hopeless](ErrorReport::is_hopeless) and expects no error. Up to a variance of 1 it gives a
+/// the report calls the map [hopeless](ErrorReport::is_hopeless) and states no error. Up to a variance of 1 it gives a
 /// [rough number](ErrorReport::rough_output_error) for the error, beyond 1 none.
 ///
 /// C is computed for independent frequencies by a closed form, or estimated from redraws ([`Basis`]). Where features
@@ -69,9 +69,10 @@ const ROUGH: f64 = 1.0;
 ///
 /// Closed forms take the correlation within antithetic pairs into account. For features that are even in ω (hyperbolic
 /// and trigonometric ones) both frequencies of a pair give the same estimate, so that m antithetic frequencies have the
-/// variance of m/2 independent ones. Orthogonal and simplex frequencies have no closed form for covariances and count
-/// as independent. Their errors are smaller than those of independent ones, by a little in many dimensions. In five
-/// dimensions hyperbolic features on orthogonal ones err by a quarter less, trigonometric ones by almost a half.
+/// variance of m/2 independent ones. No closed form is known for the covariances of orthogonal and simplex frequencies.
+/// They are accepted, and count as independent. Their errors are smaller than those of independent ones, by a little in
+/// many dimensions. In five dimensions hyperbolic features on orthogonal ones err by a quarter less, trigonometric ones
+/// by almost a half.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ErrorReport {

@@ -42,13 +42,13 @@ pub struct TokenSample<'a, T> {
 }
 
 impl<'a, T> TokenSample<'a, T> {
-    /// Queries, n × d, and keys, l × d, of the first head, in bidirectional attention. Sizes are checked when a report
-    /// is made.
+    /// Queries, n × d, and keys, l × d, of one head, in bidirectional attention, as they are given to attention: not
+    /// divided by √d. Sizes are checked when a report is made.
     pub fn new(queries: &'a ArrayRef2<T>, keys: &'a ArrayRef2<T>) -> Self {
         TokenSample { queries, keys, values: None, head: 0, causal: false, places: None }
     }
 
-    /// Queries, n × d, and keys, l × d, of the first head, in causal attention: each query sees the keys up to its own
+    /// Queries, n × d, and keys, l × d, of one head, in causal attention: each query sees the keys up to its own
     /// [place](TokenSample::with_places).
     pub fn causal(queries: &'a ArrayRef2<T>, keys: &'a ArrayRef2<T>) -> Self {
         TokenSample { causal: true, ..TokenSample::new(queries, keys) }

@@ -265,10 +265,10 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
     /// each lengthscale by a factor where that lowers the criterion. The factor is 2 at first; after a sweep that changed
     /// nothing, it is replaced by its square root. A sweep tries 2 d more maps.
     ///
-    /// Sweeps begin with the best lengthscales of the default grid, which here tries G 2^{k/2} m_l for coordinate l.
-    /// m_l is the median of |x_il − x_jl| over pairs of points (of the non-zero values if that median is 0), and G is
-    /// the median of ‖(x_i − x_j)/m‖. The first sweep also tries ½/ω, 1/ω and 2/ω for the frequency ω of a wave along
-    /// the coordinate that explains more of a target than noise would.
+    /// Sweeps begin with the best lengthscales of the default grid, which here tries 2^{k/2} g s_l for coordinate l.
+    /// s_l is the median of |x_il − x_jl| over pairs of points (of the non-zero values if that median is 0), and g is
+    /// the median distance of two points whose coordinates are divided by s_l. The first sweep also tries ½/ω, 1/ω and
+    /// 2/ω for the frequency ω of a wave along the coordinate that explains more of a target than noise would.
     ///
     /// Apart from these waves, a lengthscale changes by a factor of at most 2 in a sweep. Where many coordinates do not matter,
     /// the best common lengthscale is far too long for the others, and about five sweeps are needed. With many coordinates and

@@ -21,7 +21,8 @@ pub(super) const NONE: Error =
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct RidgeTrial {
-    /// The lengthscale of the map; `None` if the map is not plain (one mechanism with one kernel).
+    /// The lengthscale of the map, in units of the standardised inputs unless the search was told not to standardise;
+    /// `None` if the map is not plain (one mechanism with one kernel).
     pub lengthscale: Option<Lengthscale>,
     /// m, the number of frequencies; `None` if the map is not plain.
     pub m: Option<usize>,
@@ -225,7 +226,8 @@ impl<T: Real> RidgeFit<T> {
         &self.trials[self.best]
     }
 
-    /// The λ of the first target; it is the λ of all targets unless each has [its own](RidgeFit::lambdas).
+    /// The λ of the model, which was chosen once more on all rows. With several targets it is the λ of the first one,
+    /// and of all unless each has [its own](RidgeFit::lambdas).
     pub fn lambda(&self) -> f64 {
         self.choice.lambdas.first().copied().unwrap_or(f64::INFINITY)
     }
