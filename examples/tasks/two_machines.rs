@@ -39,3 +39,5 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 // Output:
+// 16384 rows, λ = 7.7e-3, expected squared error 0.0102
+// 0.48 for sin 0.5
