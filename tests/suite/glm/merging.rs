@@ -1,7 +1,7 @@
 //! Sums of passes: parts merge to the bit, and lead to the fit of all rows.
 
 use ndarray::{Array2, s};
-use random_features::apply::{Glm, GlmSums};
+use random_features::apply::{Glm, GlmStream, GlmSums, Standardisation};
 use random_features::linalg::Backend;
 use random_features::workbench::factors::Factorise;
 use random_features::{Error, Real, Targets};
@@ -162,4 +162,28 @@ fn weights_that_are_not_counts_have_no_evidence() {
     let poisson = Glm::poisson(trigonometric(10, 1.0)).unwrap();
     let fit = poisson.fit(&x, targets(), 0.1).unwrap().with_posterior(&x, targets()).unwrap();
     assert!(fit.log_evidence().unwrap().is_finite());
+}
+
+#[test]
+fn what_differs_is_named() {
+    let map = |ell| trigonometric::<f64>(4, ell);
+    let model = || Glm::logistic(map(1.0), 2).unwrap();
+    let inputs = Standardisation::new(vec![0.0; 3], vec![2.0; 3]).unwrap();
+    let others = [
+        (Glm::logistic(map(1.5), 2).unwrap(), "their maps differ"),
+        (model().with_standardisation(inputs).unwrap(), "their standardisations differ"),
+        (Glm::squared_hinge(map(1.0)).unwrap(), "their losses differ"),
+        (model().without_intercept(), "only one of them has an intercept"),
+        (Glm::logistic(map(1.0), 3).unwrap(), "their classes differ"),
+    ];
+    let stream = |model: &Glm<f64>, lambda| GlmStream::new(model, lambda).unwrap();
+    for (other, reason) in &others {
+        let of_streams = stream(&model(), 1.0).merge(&stream(other, 1.0)).unwrap_err();
+        let of_sums = GlmSums::at(&model()).unwrap().merge(&GlmSums::at(other).unwrap()).unwrap_err();
+        for error in [of_streams, of_sums] {
+            assert!(matches!(error, Error::Merge { reason: found } if found.starts_with(reason)), "{error}");
+        }
+    }
+    let error = stream(&model(), 1.0).merge(&stream(&model(), 2.0)).unwrap_err();
+    assert_eq!(error, Error::Merge { reason: "their λ differ" });
 }
