@@ -158,7 +158,7 @@ fn median_of_most(mut numbers: Vec<f64>, median: impl Fn(&mut [f64]) -> Option<f
 }
 
 /// The number of points whose pairs are taken unless the caller says otherwise.
-const SUBSAMPLE: usize = 1000;
+pub(crate) const SUBSAMPLE: usize = 1000;
 
 /// The largest number of points whose pairs are all taken.
 const MOST: usize = 8192;

@@ -64,8 +64,8 @@ const DRIFT: f64 = 0.5;
 /// are replaced by the sample, with the weights of all rows for which it stands.
 ///
 /// # Error
-/// Of 20,000 rows in the plane, 1 % belonged to one class. With 32 frequencies and λ = 0.1, the probabilities of this
-/// class added up to 1.09 times its number of rows in batches of 50, and to 1.05 times in batches of 2000. In the worst
+/// In a test, 1 % of 20,000 rows in the plane belonged to one class. With 32 frequencies and λ = 0.1, its probabilities
+/// added up to 1.09 times its number of rows in batches of 50, and to 1.05 times in batches of 2000. In the worst
 /// orders, all rows of one class first, this factor was 0.6 to 1.5. [`Glm::fit`] of the stream's model to all rows
 /// leads to the minimum, and so do passes of [`GlmSums`](super::GlmSums). After one pass with a full step the factor
 /// was 0.99 to 1.2 in all orders. A full step may increase the loss: take half of it then.

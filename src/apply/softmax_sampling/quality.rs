@@ -12,7 +12,7 @@ use crate::{Real, progress, threads};
 /// The number of logits that a thread computes between two checks for cancellation.
 const CLASSES: usize = 1 << 16;
 
-/// The distance of the distribution q of draws from the softmax p, for some points h: a part of a
+/// How closely the distribution q of draws matches the softmax p, for some points h: a part of a
 /// [`ProposalReport`](super::ProposalReport).
 ///
 /// # Definition

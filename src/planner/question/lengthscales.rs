@@ -7,9 +7,6 @@ use crate::data::lengthscale;
 use crate::error::Result;
 use crate::kernel::Lengthscale;
 
-/// The most points whose distances are taken.
-const SUBSAMPLE: usize = 1000;
-
 /// The median distance of the points of both sides, each coordinate divided by its number.
 pub(crate) fn median(data: &PlannedPoints, divisors: &[f64], seed: u64) -> Result<f64> {
     let [x, y] = &data.sides;
@@ -18,7 +15,7 @@ pub(crate) fn median(data: &PlannedPoints, divisors: &[f64], seed: u64) -> Resul
         false => ndarray::concatenate![Axis(0), x.points.view(), y.points.view()],
     };
     let points = Lengthscale::from(divisors.to_vec()).divide_rows(points);
-    lengthscale::median_of_subsample(&points, SUBSAMPLE, seed)
+    lengthscale::median_of_subsample(&points, lengthscale::SUBSAMPLE, seed)
 }
 
 /// The standard deviation of each coordinate over the points of both sides; of constant ones the mean of the others', or 1.
