@@ -122,21 +122,26 @@ impl<A: Default + Send> Pool<A> {
         // One item needs neither a list nor threads.
         #[cfg(feature = "rayon")]
         if items.size_hint().1 != Some(1) && count() > 1 {
-            let places: Vec<_> = items.map(|item| Mutex::new(Place::Item(item))).collect();
+            let mut places = Vec::with_capacity(items.size_hint().0);
+            for item in items {
+                places.push(Mutex::new(Place::Item(item)));
+            }
             spread(places.len(), &|| {
                 let (mut loan, places, work) = (self.lend(), &places, &work);
                 Box::new(move |i| {
-                    let item = places[i].lock().map(|mut place| mem::replace(&mut *place, Place::Empty));
-                    if let Ok(Place::Item(item)) = item {
+                    if let Place::Item(item) = Place::exchange(&places[i], Place::Empty) {
                         let result = work(&mut loan.buffer, item);
-                        *places[i].lock().unwrap_or_else(PoisonError::into_inner) = Place::Result(result);
+                        Place::exchange(&places[i], Place::Result(result));
                     }
                 })
             });
-            return places.into_iter().filter_map(Place::into_result).collect();
+            return Place::results(places);
         }
-        let mut loan = self.lend();
-        items.map(|item| work(&mut loan.buffer, item)).collect()
+        let (mut loan, mut results) = (self.lend(), Vec::with_capacity(items.size_hint().0));
+        for item in items {
+            results.push(work(&mut loan.buffer, item));
+        }
+        results
     }
 
     /// Calls `work` with each item. A thread keeps a buffer from item to item, as the last item has left it.
@@ -150,7 +155,7 @@ impl<A: Default + Send> Pool<A> {
     }
 }
 
-/// The state of an item.
+/// The state of an item. Its functions are compiled for each type of items and results, and not for each work.
 #[cfg(feature = "rayon")]
 enum Place<I, R> {
     Item(I),
@@ -161,11 +166,19 @@ enum Place<I, R> {
 
 #[cfg(feature = "rayon")]
 impl<I, R> Place<I, R> {
-    fn into_result(place: Mutex<Self>) -> Option<R> {
-        match place.into_inner() {
-            Ok(Place::Result(result)) => Some(result),
-            _ => None,
+    /// The state before, which the new one replaces.
+    fn exchange(place: &Mutex<Self>, new: Self) -> Self {
+        mem::replace(&mut *place.lock().unwrap_or_else(PoisonError::into_inner), new)
+    }
+
+    fn results(places: Vec<Mutex<Self>>) -> Vec<R> {
+        let mut results = Vec::with_capacity(places.len());
+        for place in places {
+            if let Ok(Place::Result(result)) = place.into_inner() {
+                results.push(result);
+            }
         }
+        results
     }
 }
 

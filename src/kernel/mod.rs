@@ -126,10 +126,9 @@ pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if the dimensions differ; the errors of [`check_dim`](Kernel::check_dim).
     fn log_value(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<SignedLog> {
-        check_size("the dimension of y", x.len(), y.len())?;
-        self.check_dim(x.len())?;
-        let (x, y) = (x.as_standard_layout(), y.as_standard_layout());
-        Ok(self.log_of_slices(slice_of(&x), slice_of(&y)))
+        let mut log = SignedLog::from(0.0);
+        with_pair(x, y, &|d| self.check_dim(d), &mut |x, y| log = self.log_of_slices(x, y))?;
+        Ok(log)
     }
 
     /// K(x, y); 0 or ±∞ where `T` underflows or overflows.
@@ -163,13 +162,11 @@ pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
     /// [conditioned](crate::compose::Conditioning) map;
     /// [`Shape`](crate::Error::Shape) if the dimensions differ; the errors of [`check_dim`](Kernel::check_dim).
     fn gradient(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<Array1<T>> {
-        check_size("the dimension of y", x.len(), y.len())?;
-        self.check_dim(x.len())?;
-        let (x, y) = (x.as_standard_layout(), y.as_standard_layout());
-        let mut gradient = vec![0.0; x.len()];
-        let found = self.gradient_of_slices(slice_of(&x), slice_of(&y), &mut gradient);
-        let ln_scale = found.ok_or(Error::Unsupported { what: "gradients of this kernel" })?;
-        Ok(scaled(&gradient, ln_scale))
+        let (mut gradient, mut ln_scale) = (vec![0.0; x.len()], None);
+        with_pair(x, y, &|d| self.check_dim(d), &mut |x, y| {
+            ln_scale = self.gradient_of_slices(x, y, &mut gradient);
+        })?;
+        scaled(&gradient, ln_scale)
     }
 
     /// The matrix of K(xᵢ, yⱼ) for points in rows, n × l. Cost O(n l d).
@@ -179,9 +176,7 @@ pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
     /// [`Memory`](crate::Error::Memory) if the result does not fit in memory, [`Cancelled`](crate::Error::Cancelled) if a
     /// [watcher](crate::progress::watch) stops it.
     fn gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array2<T>> {
-        check_size(COLUMNS, x.ncols(), y.ncols())?;
-        self.check_dim(x.ncols())?;
-        gram_of(x, y, &|x, y, logs| logs_of_pairs(self, x, y, logs))
+        gram_of(x, y, &|d| self.check_dim(d), &|x, y, logs| logs_of_pairs(self, x, y, logs))
     }
 
     /// The matrix of ln |K(xᵢ, yⱼ)| for points in rows, n × l. Cost O(n l d).
@@ -189,9 +184,7 @@ pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
     /// # Errors
     /// The errors of [`gram`](Kernel::gram).
     fn log_gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array2<f64>> {
-        check_size(COLUMNS, x.ncols(), y.ncols())?;
-        self.check_dim(x.ncols())?;
-        log_gram_of(x, y, &|x, y, logs| logs_of_pairs(self, x, y, logs))
+        log_gram_of(x, y, &|d| self.check_dim(d), &|x, y, logs| logs_of_pairs(self, x, y, logs))
     }
 }
 
@@ -204,17 +197,33 @@ pub struct Exponential {
     pub row: f64,
 }
 
-/// The gradient eˢ g. Entries of g that are 0 stay 0 where s is infinite.
-fn scaled<T: Real>(g: &[f64], ln_scale: f64) -> Array1<T> {
+/// The check of a dimension by a kernel.
+type CheckDim<'a> = dyn Fn(usize) -> Result<()> + 'a;
+
+/// Calls `work` with the coordinates of two points that fit a kernel.
+#[inline(never)]
+fn with_pair<T: Real>(
+    x: &ArrayRef1<T>,
+    y: &ArrayRef1<T>,
+    check_dim: &CheckDim<'_>,
+    work: &mut dyn FnMut(&[T], &[T]),
+) -> Result<()> {
+    check_size("the dimension of y", x.len(), y.len())?;
+    check_dim(x.len())?;
+    let (x, y) = (x.as_standard_layout(), y.as_standard_layout());
+    work(slice_of(&x), slice_of(&y));
+    Ok(())
+}
+
+/// The gradient eˢ g, if there is one. Entries of g that are 0 stay 0 where s is infinite.
+fn scaled<T: Real>(g: &[f64], ln_scale: Option<f64>) -> Result<Array1<T>> {
+    let ln_scale = ln_scale.ok_or(Error::Unsupported { what: "gradients of this kernel" })?;
     let entry = |v: f64| match v == 0.0 && !ln_scale.is_nan() {
         true => 0.0,
         false => SignedLog::from(v).scaled(ln_scale).value(),
     };
-    g.iter().map(|v| T::narrow(entry(*v))).collect()
+    Ok(g.iter().map(|v| T::narrow(entry(*v))).collect())
 }
-
-/// What must be as many as the columns of x.
-const COLUMNS: &str = "the number of columns of y";
 
 /// The number of pairs in a run, after which a Gram matrix may be cancelled.
 const RUN: usize = 256;
@@ -237,9 +246,10 @@ fn logs_of_pairs<T: Real, K: Kernel<T> + ?Sized>(
 fn gram_of<T: Real>(
     x: &ArrayRef2<T>,
     y: &ArrayRef2<T>,
+    check_dim: &CheckDim<'_>,
     logs_of_pairs: &LogsOfPairs<'_, T>,
 ) -> Result<Array2<T>> {
-    pairwise(x, y, logs_of_pairs, |k| T::narrow(k.value()))
+    pairwise(x, y, check_dim, logs_of_pairs, |k| T::narrow(k.value()))
 }
 
 /// The matrix of ln |K(xᵢ, yⱼ)|, whatever the kernel.
@@ -247,18 +257,22 @@ fn gram_of<T: Real>(
 fn log_gram_of<T: Real>(
     x: &ArrayRef2<T>,
     y: &ArrayRef2<T>,
+    check_dim: &CheckDim<'_>,
     logs_of_pairs: &LogsOfPairs<'_, T>,
 ) -> Result<Array2<f64>> {
-    pairwise(x, y, logs_of_pairs, |k| k.ln_abs)
+    pairwise(x, y, check_dim, logs_of_pairs, |k| k.ln_abs)
 }
 
 /// The matrix of a number for each pair of points, from the logarithm of its kernel.
 fn pairwise<T: Real, A: Copy + Send>(
     x: &ArrayRef2<T>,
     y: &ArrayRef2<T>,
+    check_dim: &CheckDim<'_>,
     logs_of_pairs: &LogsOfPairs<'_, T>,
     entry: impl Fn(SignedLog) -> A + Sync,
 ) -> Result<Array2<A>> {
+    check_size("the number of columns of y", x.ncols(), y.ncols())?;
+    check_dim(x.ncols())?;
     check_memory("rows of a Gram matrix", x.nrows(), y.nrows().saturating_mul(size_of::<A>()))?;
     let (x, y) = (x.as_standard_layout(), y.as_standard_layout());
     let mut gram = Array2::from_elem((x.nrows(), y.nrows()), entry(SignedLog::from(0.0)));

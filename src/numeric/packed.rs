@@ -105,15 +105,17 @@ impl<T: Real> Packed<T> {
 
     /// Packs the matrix whose element (j, k) is `element(j, k)`.
     pub fn new(rows: usize, depth: usize, element: impl Fn(usize, usize) -> T) -> Self {
-        let (mut packed, element) = (Packed::default(), &element);
-        packed.refill(rows, depth, |j, first| (first..).map(move |k| element(j, k)));
+        let mut packed = Packed::default();
+        packed.refill(rows, depth, &|j, first, out| {
+            out.iter_mut().zip(first..).for_each(|(out, k)| *out = element(j, k));
+        });
         packed
     }
 
     /// Packs the matrix whose row j begins with the `depth` elements of `row(j)`.
     pub fn of_rows<'a>(rows: usize, depth: usize, row: impl Fn(usize) -> &'a [T]) -> Self {
         let mut packed = Packed::default();
-        packed.refill(rows, depth, |j, first| row(j)[first..].iter().copied());
+        packed.refill(rows, depth, &|j, first, out| out.copy_from_slice(&row(j)[first..][..out.len()]));
         packed
     }
 
@@ -150,16 +152,13 @@ impl<T: Real> Packed<T> {
 
     /// Packs W = `values`, `rows` × `depth` in row-major order, replacing the previous matrix.
     pub fn refill_rows(&mut self, values: &[T], rows: usize, depth: usize) {
-        self.refill(rows, depth, |j, first| values[j * depth + first..].iter().copied());
+        self.refill(rows, depth, &|j, first, out| {
+            out.copy_from_slice(&values[j * depth + first..][..out.len()]);
+        });
     }
 
-    /// Replaces the matrix: `elements(j, k)` gives its elements (j, k), (j, k + 1), …
-    fn refill<I: Iterator<Item = T>>(
-        &mut self,
-        rows: usize,
-        depth: usize,
-        elements: impl Fn(usize, usize) -> I,
-    ) {
+    /// Replaces the matrix: `elements(j, k, out)` writes its elements (j, k), (j, k + 1), … to `out`.
+    fn refill(&mut self, rows: usize, depth: usize, elements: &dyn Fn(usize, usize, &mut [T])) {
         self.open(rows, depth);
         self.append(rows, elements);
     }
@@ -176,7 +175,9 @@ impl<T: Real> Packed<T> {
         let panels = if self.rows.is_multiple_of(width) { values.len() / (width * depth).max(1) } else { 0 };
         let (whole, rest) = values.split_at(panels * width * depth);
         whole.chunks_exact((width * depth).max(1)).for_each(|rows| self.push_panel(rows));
-        self.append(rest.len() / depth.max(1), |j, first| rest[j * depth + first..].iter().copied());
+        self.append(rest.len() / depth.max(1), &|j, first, out| {
+            out.copy_from_slice(&rest[j * depth + first..][..out.len()]);
+        });
     }
 
     /// Appends the rows of a whole panel.
@@ -193,8 +194,8 @@ impl<T: Real> Packed<T> {
         self.rows += width;
     }
 
-    /// Appends `count` rows: `elements(j, k)` gives the elements k, k + 1, … of the j-th new row.
-    fn append<I: Iterator<Item = T>>(&mut self, count: usize, elements: impl Fn(usize, usize) -> I) {
+    /// Appends `count` rows: `elements(j, k, out)` writes the elements k, k + 1, … of the j-th new row to `out`.
+    fn append(&mut self, count: usize, elements: &dyn Fn(usize, usize, &mut [T])) {
         let (width, depth) = (panel_width::<T>(), self.depth);
         let panel = depth * width;
         let (begin, end) = (self.rows, self.rows + count);
@@ -204,9 +205,11 @@ impl<T: Real> Packed<T> {
             let panel = &mut self.panels[self.rows / width * panel..][..panel];
             // A few cache lines are written at a time, which stay in the cache until they are complete.
             for (strip, from) in panel.chunks_mut(TRANSPOSED * width).zip((0..depth).step_by(TRANSPOSED)) {
+                let row = &mut [T::zero(); TRANSPOSED][..strip.len() / width];
                 for j in 0..count {
-                    for (lanes, v) in strip.chunks_exact_mut(width).zip(elements(first + j, from)) {
-                        lanes[lane + j] = v;
+                    elements(first + j, from, row);
+                    for (lanes, v) in strip.chunks_exact_mut(width).zip(&*row) {
+                        lanes[lane + j] = *v;
                     }
                 }
                 if lane == 0 {
