@@ -1,6 +1,6 @@
 //! Random problems: what plans state of their first recipes is so at all pairs of points, and a larger budget is not worse.
 //!
-//! Eight problems with two budgets take some seconds. All 200 with four budgets, and a table of what is off:
+//! Eight problems, half of them with two budgets, take some seconds. All 200 with four budgets, and a table of what is off:
 //! `cargo test -p random-features-tests --test suite -- --ignored --nocapture two_hundred_problems`.
 
 use super::label;
@@ -90,8 +90,9 @@ impl Found {
 #[test]
 fn forecasts_are_those_of_all_pairs() {
     let mut found = Found::default();
-    // Of each loss one that is quick.
-    [16, 25, 34, 19, 4, 13, 22, 15].into_iter().for_each(|seed| found.add(seed, &[2, 6]));
+    // Of each loss one that is quick; with two budgets one of the Gram matrix, of quantiles, of attention and of a regression.
+    [16, 4, 13, 15].into_iter().for_each(|seed| found.add(seed, &[2, 6]));
+    [25, 34, 19, 22].into_iter().for_each(|seed| found.add(seed, &[2]));
     found.check();
 }
 

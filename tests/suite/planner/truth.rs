@@ -47,14 +47,15 @@ impl Problem {
     /// By closed forms or else by draws.
     fn of_pairs(&self, recipe: &Recipe) -> (f64, f64) {
         let pairs = self.pairs();
-        let of_kernel = recipe.kernel();
+        // What a map knows of its law is found once, what a recipe knows for each pair.
+        let (of_kernel, of_law): (_, Map<f64>) = (recipe.kernel(), recipe.draw(FIRST).unwrap());
         let closed: Option<Vec<f64>> = pairs
             .iter()
             .map(|(i, j, _, ln_kernel)| {
                 let (x, y) = (self.x.row(*i), self.y().row(*j));
                 let own = of_kernel.as_ref()?.log_value(&x, &y).unwrap();
                 let bias = SignedLog::sum([own, SignedLog { ln_abs: *ln_kernel, sign: -1.0 }].into_iter());
-                let variance = recipe.log_variance(&x, &y).unwrap()?;
+                let variance = of_law.log_variance(&x, &y).unwrap()?;
                 Some((variance - 2.0 * ln_kernel).exp() + (2.0 * (bias.ln_abs - ln_kernel)).exp())
             })
             .collect();
@@ -63,11 +64,12 @@ impl Problem {
         }
         // In three parts, whose difference tells how uncertain the mean is.
         let mut parts = vec![vec![0.0; pairs.len()]; 3];
+        let inverse: Vec<f64> = pairs.iter().map(|pair| (-pair.3).exp()).collect();
         for seed in 0..DRAWS {
             let map: Map<f64> = recipe.draw(FIRST + seed as u64).unwrap();
             let gram = map.gram(&self.x, self.y()).unwrap();
-            for ((i, j, _, ln_kernel), sum) in pairs.iter().zip(&mut parts[seed % 3]) {
-                *sum += 3.0 / DRAWS as f64 * (gram[[*i, *j]] * (-ln_kernel).exp() - 1.0).powi(2);
+            for (((i, j, ..), inverse), sum) in pairs.iter().zip(&inverse).zip(&mut parts[seed % 3]) {
+                *sum += 3.0 / DRAWS as f64 * (gram[[*i, *j]] * inverse - 1.0).powi(2);
             }
         }
         let losses: Vec<f64> = parts.iter().map(|part| self.loss_of(&pairs, part)).collect();
@@ -111,11 +113,12 @@ impl Problem {
         let logits = self.x.dot(&self.y().t());
         let exact = softmax(&logits);
         let outputs = exact.dot(values);
+        let weights = logits.mapv(|v| (-v).exp()) * &exact;
         // Of each draw the sums of estimates relative to the exact normaliser, and of values.
         let draws: Vec<(ndarray::Array1<f64>, Array2<f64>)> = (0..DRAWS_OF_ATTENTION as u64)
             .map(|seed| {
                 let map: Map<f64> = recipe.draw(FIRST + seed).unwrap();
-                let relative = map.gram(&self.x, self.y()).unwrap() * logits.mapv(|v| (-v).exp()) * &exact;
+                let relative = map.gram(&self.x, self.y()).unwrap() * &weights;
                 (relative.sum_axis(Axis(1)), relative.dot(values))
             })
             .collect();
