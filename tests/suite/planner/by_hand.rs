@@ -130,7 +130,7 @@ fn measured_errors() {
 /// One block fewer misses the target, and one feature fewer than the cheapest has in any map.
 #[test]
 fn targets_are_met_by_no_more_than_it_takes() {
-    let x = normal(80, 4, 0.4, 1);
+    let x = normal(48, 4, 0.4, 1);
     let planner = Planner::new(&half(&x, 0), &half(&x, 1)).unwrap();
     let planner = planner.with_couplings([Independent.into(), Orthogonal.into()]);
     let mut compared = 0;
@@ -380,9 +380,9 @@ fn draws_stand_for_all_points() {
 #[test]
 fn advice_comes_where_it_should() {
     let mut counts = [0; 3];
-    for (features, deviation) in
-        [1, 4, 32].into_iter().flat_map(|n| (0..10).map(move |k| (n, 0.3 + 0.1 * k as f64)))
-    {
+    let cases = [(1, 3), (4, 3), (32, 1)].into_iter();
+    for (features, k) in cases.flat_map(|(n, step)| (1..10u32).step_by(step).map(move |k| (n, k))) {
+        let deviation = 0.3 + 0.1 * f64::from(k);
         let x = normal(100, 4, deviation, 5);
         let planner = Planner::of_one_set(&x)
             .unwrap()

@@ -9,7 +9,7 @@ use random_features::kernel::{Gaussian, Softmax};
 use random_features::planner::{Loss, Measure, Plan, Planner};
 
 fn planner(deviation: f64) -> Planner {
-    let x = normal(120, 5, deviation, 3);
+    let x = normal(60, 5, deviation, 3);
     Planner::new(&half(&x, 0), &half(&x, 1)).unwrap().with_kernel(Softmax::default())
 }
 
@@ -63,11 +63,9 @@ fn the_same_data_give_the_same_plan() {
     // With closed forms, and by draws.
     let kinds = || couplings().into_iter().chain([Halton.into()]);
     let planner = planner(0.4).with_couplings(kinds()).with_max_features(24);
-    let plan = planner.plan().unwrap();
+    let plan = on_threads(1, || planner.plan().unwrap());
     assert_eq!(planner.plan().unwrap(), plan);
-    for threads in [1, 3] {
-        assert!(on_threads(threads, || planner.plan().unwrap()) == plan, "{threads} threads");
-    }
+    assert!(on_threads(3, || planner.plan().unwrap()) == plan, "3 threads");
     // Another seed draws others; the closed forms of all pairs are the same.
     let other = planner.clone().with_seed(9).plan().unwrap();
     assert_ne!(other, plan);
@@ -79,7 +77,7 @@ fn the_same_data_give_the_same_plan() {
     };
     assert_eq!(closed(&other), closed(&plan));
     // Batches of points give the plan of all.
-    let x = normal(120, 5, 0.4, 3);
+    let x = normal(60, 5, 0.4, 3);
     let mut reservoirs = [0, 1].map(|first| (half(&x, first), Reservoir::new(5).unwrap()));
     for (x, reservoir) in &mut reservoirs {
         for batch in x.axis_chunks_iter(ndarray::Axis(0), 7) {

@@ -11,7 +11,7 @@ use random_features::{Map, Recipe};
 
 /// The pairs of these points are few, so that planners evaluate all of them.
 fn points() -> ndarray::Array2<f64> {
-    normal(60, 4, 0.4, 1)
+    normal(40, 4, 0.4, 1)
 }
 
 fn planners() -> [Planner; 2] {
@@ -35,7 +35,7 @@ fn same<'a>(plan: &'a Plan, choice: &RankedRecipe) -> Option<&'a RankedRecipe> {
 #[test]
 fn a_target_is_met_and_not_by_fewer() {
     let losses: [&[_]; 2] =
-        [&[(Loss::Gram, 0.03), (Loss::RelativeMean, 0.2)], &[(Loss::RelativeNinety, 0.05)]];
+        [&[(Loss::Gram, 0.06), (Loss::RelativeMean, 0.2)], &[(Loss::RelativeNinety, 0.1)]];
     for (planner, losses) in planners().into_iter().zip(losses) {
         for (loss, error) in losses.iter().copied() {
             let planner = planner.clone().with_loss(loss);
@@ -70,17 +70,19 @@ fn a_target_is_met_and_not_by_fewer() {
     }
 }
 
-/// The relative error of the Gram matrix of one draw, in the Frobenius norm.
-fn gram_error(recipe: &Recipe, one_set: bool, seed: u64) -> f64 {
+/// The relative errors of the Gram matrix of so many draws, in the Frobenius norm.
+fn gram_errors(recipe: &Recipe, one_set: bool, draws: u64) -> impl Iterator<Item = f64> {
     let x = points();
     let (x, y) = if one_set { (x.clone(), x) } else { (half(&x, 0), half(&x, 1)) };
-    let map: Map<f64> = recipe.draw(seed).unwrap();
     let exact = match one_set {
         true => Gaussian::default().gram(&x, &y).unwrap(),
         false => Softmax::default().gram(&x, &y).unwrap(),
     };
     let norm = |a: &ndarray::Array2<f64>| a.iter().map(|v| v * v).sum::<f64>().sqrt();
-    norm(&(map.gram(&x, &y).unwrap() - &exact)) / norm(&exact)
+    (0..draws).map(move |seed| {
+        let map: Map<f64> = recipe.draw(seed).unwrap();
+        norm(&(map.gram(&x, &y).unwrap() - &exact)) / norm(&exact)
+    })
 }
 
 #[test]
@@ -106,7 +108,7 @@ fn the_cheapest_comes_first() {
 /// repetitions if it is kept exactly, and bounds keep it more often.
 #[test]
 fn a_probability_is_kept_and_costs_features() {
-    let (error, probability, draws) = (0.1, 0.9, 200);
+    let (error, probability, draws) = (0.2, 0.9, 200);
     for (planner, one_set) in planners().into_iter().zip([false, true]) {
         let mean = planner.clone().with_max_error(error).unwrap().plan().unwrap();
         let bounded =
@@ -120,7 +122,7 @@ fn a_probability_is_kept_and_costs_features() {
                 compared += 1;
                 assert!(choice.m >= other.m, "{name}: {}", other.m);
             }
-            let kept = (0..draws).filter(|seed| gram_error(&choice.recipe, one_set, *seed) <= error).count();
+            let kept = gram_errors(&choice.recipe, one_set, draws).filter(|found| *found <= error).count();
             assert!(kept >= 172, "{name}: {kept} of {draws}");
         }
         assert!(compared > 0);
