@@ -43,7 +43,7 @@ fn plans_minimise_the_excess_risk() {
         assert!(choice.forecast.loss.value > -0.05, "{}: {:?}", label(choice), choice.forecast.loss);
     }
     // More features leave less.
-    let wide = planner.clone().with_max_features(512).plan().unwrap();
+    let wide = planner.clone().with_couplings([Orthogonal.into()]).with_max_features(192).plan().unwrap();
     assert!(wide.best().unwrap().forecast.loss.value < plan.best().unwrap().forecast.loss.value);
     // The best in other draws is about as good: 4.5 standard errors.
     let best = plan.best().unwrap();
@@ -67,7 +67,8 @@ fn few_maps_are_tried_on_all_couplings() {
     }
 }
 
-/// With very many features, the regression is that of the exact kernel: nothing is left.
+/// With very many features, the regression is that of the exact kernel: nothing is left. Those of all points are too many to be held
+/// at once where errors are measured at pairs.
 #[test]
 fn many_features_are_the_exact_kernel() {
     let (x, y) = data(150);
@@ -77,7 +78,7 @@ fn many_features_are_the_exact_kernel() {
         let recipe = Trigonometric.recipe(Draw::new(3, m, Orthogonal), Gaussian::default());
         planner.measure(&recipe, 4, 1).unwrap().loss.value
     };
-    let (few, many) = (of(8), of(20_000));
+    let (few, many) = (of(8), of(7000));
     assert!(many.abs() < 0.02 && few > 10.0 * many.abs(), "{few}, {many}");
 }
 
@@ -132,7 +133,7 @@ fn targets_choose_lengthscales() {
     let search = || Criterion::GeneralisedCrossValidation;
     let planner = || Planner::of_one_set(&x).unwrap();
     let risk = |planner: Planner| {
-        let plan = planner.with_couplings(couplings()).with_max_features(256).plan().unwrap();
+        let plan = planner.with_couplings([Orthogonal.into()]).with_max_features(256).plan().unwrap();
         let map: Map<f64> = plan.best().unwrap().recipe.draw(1).unwrap();
         let (rows, rest): (Vec<usize>, Vec<usize>) = (0..300).partition(|i| i % 3 != 2);
         let of = |array: &Array2<f64>, rows: &[usize]| array.select(Axis(0), rows);
