@@ -198,15 +198,15 @@ fn unbiased_with_the_stated_variance() {
         let omega = Draw::new(D, 4, Independent);
         // Matrices are found once for all draws.
         let recipe = Clustered::<Recipe>::by_centres(centres, omega, Softmax::default()).unwrap();
+        let (x, y) = (x.select(Axis(0), &[0, 0, 1, 1, 2, 2]), y.select(Axis(0), &[0, 1, 0, 1, 0, 1]));
         let mut estimates = vec![Vec::new(); 6];
         for seed in 0..10_000 {
             let map: Map<f64> = recipe.draw(seed).unwrap();
-            for (k, estimates) in estimates.iter_mut().enumerate() {
-                estimates.push(map.estimate(&x.row(k / 2), &y.row(k % 2)).unwrap());
-            }
+            let of_pairs = map.estimate_rows(&x, &y).unwrap();
+            estimates.iter_mut().zip(&of_pairs).for_each(|(estimates, own)| estimates.push(*own));
         }
         for (k, estimates) in estimates.iter().enumerate() {
-            let (x, y) = (x.row(k / 2), y.row(k % 2));
+            let (x, y) = (x.row(k), y.row(k));
             let exact = x.dot(&y).exp();
             let variance = recipe.log_variance(&x, &y).unwrap().unwrap().exp();
             // At most ‖ζ‖², and equal for real A; m = 4.

@@ -378,6 +378,44 @@ pub fn unbiased(
     assert!(found.variance_error < 0.1 * found.variance / 3.0, "{what}: too few draws, {found}");
 }
 
+/// The points that shifts of all coordinates by 0, `step`, 2 `step` … make of a point, which are rows. Pairs of points that are shifted
+/// alike have estimates of one law, where the law of frequencies is that of shifted ones.
+pub fn shifted(x: &Array1<f64>, step: usize) -> Array2<f64> {
+    let d = x.len();
+    Array2::from_shape_fn((d / step, d), |(i, k)| x[(k + i * step) % d])
+}
+
+/// Estimates of one kernel value and their squared errors over draws: of each draw the means over paired rows.
+pub fn at_pairs(
+    draws: u64,
+    make: impl Fn(u64) -> Map<f64>,
+    (x, y): (&Array2<f64>, &Array2<f64>),
+    exact: f64,
+) -> (Sample, Sample) {
+    let of_draw = |seed| {
+        let estimates = make(seed).estimate_rows(x, y).unwrap();
+        (estimates.mean().unwrap(), estimates.mapv(|v| (v - exact).powi(2)).mean().unwrap())
+    };
+    let (means, errors): (Vec<f64>, Vec<f64>) = (0..draws).map(of_draw).unzip();
+    (Sample::of(&means), Sample::of(&errors))
+}
+
+/// As [`unbiased`], with paired rows whose estimates have one law.
+pub fn unbiased_at_pairs(
+    what: &str,
+    make: impl Fn(u64) -> Map<f64>,
+    (x, y): (&Array2<f64>, &Array2<f64>),
+    exact: f64,
+    (draws, limit): (u64, f64),
+) {
+    let variance = make(0).log_variance(&x.row(0), &y.row(0)).unwrap().unwrap().exp();
+    let (mean, mse) = at_pairs(draws, make, (x, y), exact);
+    assert!(mean.z(exact).abs() < limit, "{what}: mean {} of {exact}", mean.mean);
+    assert!(mse.z(variance).abs() < limit, "{what}: MSE {} of {variance}", mse.mean);
+    // The test has teeth: 10 % off would be seen.
+    assert!(mse.error < 0.1 * mse.mean / 3.0, "{what}: too few draws");
+}
+
 /// Wrong shapes are refused and nothing is written.
 pub fn refusals<T: Real>(map: &Map<T>, x: &Array2<T>) {
     testing::shapes_are_checked(map, x).unwrap();

@@ -3,7 +3,7 @@
 //! Seeds are fixed. A z-score beyond 4.5 has probability 7e-6, and there are 160 of them here; the largest distance of a
 //! distribution function is beyond its bound with probability 1e-6, in 80 cases: the rate of false alarms is below 2e-3.
 
-use crate::common::{Name, Sample, gaussian, point};
+use crate::common::{Name, Sample, at_pairs, gaussian, point, shifted};
 use random_features::extend::{Coupling, Radii, Radius};
 use random_features::frequency::{
     Antithetic, Givens, Hadamard, Independent, Orthogonal, RadiusCoupling, Simplex,
@@ -122,8 +122,10 @@ fn each_radius_has_its_law() {
 
 #[test]
 fn estimates_are_unbiased_and_of_the_closed_form_variance() {
-    let (d, draws) = (4, 30_000);
+    let (d, draws) = (4, 10_000);
     let (x, y) = (point::<f64>(d, 1, 0.6), point::<f64>(d, 5, 0.5));
+    // Each draw is seen at four pairs of one kernel value and one variance.
+    let pairs = (&shifted(&x, 1), &shifted(&y, 1));
     for radii in RadiusCoupling::ALL {
         let m = some_rows(radii);
         for coupling in &all(radii)[..2] {
@@ -132,9 +134,7 @@ fn estimates_are_unbiased_and_of_the_closed_form_variance() {
                     name.make(Draw::new(d, m, *coupling).draw(seed).unwrap(), gaussian())
                 };
                 let exact = make(0).kernel().unwrap().value(&x, &y).unwrap();
-                let sample: Vec<f64> = (0..draws).map(|seed| make(seed).estimate(&x, &y).unwrap()).collect();
-                let errors: Vec<f64> = sample.iter().map(|v| (v - exact).powi(2)).collect();
-                let (mean, mse) = (Sample::of(&sample), Sample::of(&errors));
+                let (mean, mse) = at_pairs(draws, make, pairs, exact);
                 let variance = make(0).log_variance(&x, &y).unwrap().unwrap().exp();
                 let case = format!("{name:?}, {coupling}");
                 assert!(mean.z(exact).abs() < 4.5, "{case}: mean {} of {exact}", mean.mean);
@@ -154,8 +154,9 @@ fn radial_kernels() -> [AnyKernel; 4] {
 /// Estimates of kernels with other laws of radii: 40 means and 40 variances.
 #[test]
 fn radial_kernels_are_estimated_with_the_variance_of_the_closed_form() {
-    let (d, draws) = (4, 8_000);
-    let (x, y) = (point::<f64>(d, 1, 0.6), point::<f64>(d, 5, 0.5));
+    let (d, draws) = (4, 3_000);
+    let (x, y) = (point::<f64>(d, 1, 0.6), point::<f64>(d, 4, 0.5));
+    let pairs = (&shifted(&x, 1), &shifted(&y, 1));
     let mut squares = 0.0;
     for kernel in radial_kernels() {
         let exact = kernel.kernel::<f64>().unwrap().value(&x, &y).unwrap();
@@ -164,9 +165,7 @@ fn radial_kernels_are_estimated_with_the_variance_of_the_closed_form() {
                 let draw = Draw::new(d, some_rows(radii), *coupling).with_radii(kernel.radius().unwrap());
                 let recipe: Recipe = Trigonometric.recipe(draw, kernel.clone());
                 let make = |seed| -> Map<f64> { recipe.draw(seed).unwrap() };
-                let sample: Vec<f64> = (0..draws).map(|seed| make(seed).estimate(&x, &y).unwrap()).collect();
-                let errors: Vec<f64> = sample.iter().map(|v| (v - exact).powi(2)).collect();
-                let (mean, mse) = (Sample::of(&sample), Sample::of(&errors));
+                let (mean, mse) = at_pairs(draws, make, pairs, exact);
                 let variance = make(0).log_variance(&x, &y).unwrap().unwrap().exp();
                 let case = format!("{kernel}, {coupling}");
                 assert!(mean.z(exact).abs() < 4.5, "{case}: mean {} of {exact}", mean.mean);

@@ -5,8 +5,8 @@
 
 use crate::common::own_map::own_map;
 use crate::common::{
-    Sample, any_layout, batch_is_rows, frequencies, gaussian, point, points, promises, refusals, softmax,
-    threads_change_nothing, unbiased,
+    Sample, any_layout, batch_is_rows, frequencies, gaussian, point, points, promises, refusals, shifted,
+    softmax, threads_change_nothing, unbiased, unbiased_at_pairs,
 };
 use ndarray::{Array1, Array2, ArrayView1, Axis, s};
 use random_features::compose::{Bases, Coefficient, Hybrid};
@@ -216,6 +216,8 @@ fn antithetic_pairs_count_once() {
     let d = 3;
     let (x, y) = (point::<f64>(d, 1, 0.75), point::<f64>(d, 5, 0.3));
     let exact = x.dot(&y).exp();
+    // Each draw is seen at three pairs of one kernel value and one variance.
+    let shifts = (&shifted(&x, 1), &shifted(&y, 1));
     let pairs: &dyn Coupling = &Antithetic(Independent);
     for (of_bases, shared, of_tau) in [
         (&Independent as &dyn Coupling, false, pairs),
@@ -230,7 +232,7 @@ fn antithetic_pairs_count_once() {
             Hybrid::<Map<f64>>::angular(bases, frequencies(d, 2, of_tau, 3 * seed + 2)).unwrap()
         };
         let case = format!("{of_bases:?}, shared {shared}, signs {of_tau:?}");
-        unbiased(&case, make, (&x, &y), exact, (2 * DRAWS, LIMIT));
+        unbiased_at_pairs(&case, make, shifts, exact, (25_000, LIMIT));
         // Without the pairs the variance would be another.
         let law = |coupling: &dyn Coupling, m| frequencies(d, m, coupling, 1).law().clone();
         let pair = Pair::new(x.iter().copied().zip(y.iter().copied()));
@@ -569,6 +571,8 @@ fn parts_of_one_seed_are_independent() {
     let d = 3;
     let (x, y) = (point::<f64>(d, 1, 0.5), point::<f64>(d, 5, 0.4));
     let exact = x.dot(&y).exp();
+    // Each draw is seen at three pairs of one kernel value and one variance.
+    let shifts = (&shifted(&x, 1), &shifted(&y, 1));
     let simplex: &dyn Coupling = &Simplex::default();
     // Couplings and sizes of the bases and of the coefficient.
     let cases: [[(&dyn Coupling, usize); 3]; 4] = [
@@ -582,14 +586,14 @@ fn parts_of_one_seed_are_independent() {
             let [first, second, tau] = case.map(|(coupling, m)| frequencies(d, m, coupling, seed));
             Hybrid::<Map<f64>>::angular(Bases::independent(first, second), tau).unwrap()
         };
-        unbiased(&format!("{case:?}"), make, (&x, &y), exact, (4 * DRAWS, LIMIT));
+        unbiased_at_pairs(&format!("{case:?}"), make, shifts, exact, (50_000, LIMIT));
     }
     let make = |seed: u64| {
         let [first, second, tau] = [2, 3, 4].map(|m| frequencies(d, m, &Orthogonal, seed));
         let coefficient = Coefficient::gaussian(tau, (0.8, 0.9)).unwrap();
         Hybrid::<Map<f64>>::bipolar(Bases::independent(first, second), coefficient, softmax()).unwrap()
     };
-    unbiased("gaussian coefficient", make, (&x, &y), exact, (4 * DRAWS, LIMIT));
+    unbiased_at_pairs("gaussian coefficient", make, shifts, exact, (50_000, LIMIT));
 }
 
 /// Where the estimate of a coefficient leaves the range, all pairs are still what the pairs are one by one.

@@ -7,7 +7,7 @@
 
 use crate::common::{
     MAPS, Ones, Sample, couplings, couplings_from_two_dimensions, frequencies, gaussian, hypergeometric,
-    point, quasi_couplings, softmax,
+    point, quasi_couplings, shifted, softmax,
 };
 use ndarray::{Array1, Array2, arr1};
 use rand::RngExt;
@@ -22,13 +22,17 @@ use random_features::{Error, Map, Positive, Sign, Trigonometric, rng};
 const LIMIT: f64 = 4.5;
 const DRAWS: u64 = 30_000;
 
-/// Estimates of one kernel value over many draws, of every map from the same frequencies.
-fn estimates(coupling: &dyn Coupling, m: usize, (x, y): (&Array1<f64>, &Array1<f64>)) -> [Vec<f64>; 3] {
+/// Estimates of one kernel value, at paired rows of 10,000 draws, of every map from the same frequencies.
+fn estimates(
+    coupling: &dyn Coupling,
+    m: usize,
+    (x, y): (&Array2<f64>, &Array2<f64>),
+) -> [Vec<Array1<f64>>; 3] {
     let mut samples = [const { Vec::new() }; 3];
-    for seed in 0..DRAWS {
-        let omega = frequencies(x.len(), m, coupling, seed);
+    for seed in 0..10_000 {
+        let omega = frequencies(x.ncols(), m, coupling, seed);
         for (name, sample) in MAPS.into_iter().zip(&mut samples) {
-            sample.push(name.make::<f64>(omega.clone(), softmax()).estimate(x, y).unwrap());
+            sample.push(name.make::<f64>(omega.clone(), softmax()).estimate_rows(x, y).unwrap());
         }
     }
     samples
@@ -40,19 +44,24 @@ fn unbiased_and_of_the_closed_form_variance() {
     let (x, y) = (point::<f64>(d, 1, 0.6), point::<f64>(d, 5, 0.5));
     let pair_norm = (&x + &y).mapv(|v| v * v).sum();
     assert!(pair_norm < 1.1, "{pair_norm}");
+    // Each draw is seen at four pairs of one kernel value and one variance.
+    let pairs = (&shifted(&x, 1), &shifted(&y, 1));
     for coupling in couplings_from_two_dimensions().into_iter().chain(quasi_couplings()) {
         // Odd, and more than one orthogonal block with a partial one.
         let m = 7;
-        for (name, sample) in MAPS.into_iter().zip(estimates(coupling.as_ref(), m, (&x, &y))) {
+        for (name, sample) in MAPS.into_iter().zip(estimates(coupling.as_ref(), m, pairs)) {
             let case = format!("{name:?}, {coupling:?}");
             let map = name.make::<f64>(frequencies(d, m, coupling.as_ref(), 0), softmax());
             let exact = map.kernel().unwrap().value(&x, &y).unwrap();
-            let mean = Sample::of(&sample);
+            let of_draws = |f: &dyn Fn(f64) -> f64| {
+                let means: Vec<f64> = sample.iter().map(|draw| draw.mapv(f).mean().unwrap()).collect();
+                Sample::of(&means)
+            };
+            let mean = of_draws(&|v| v);
             let z = mean.z(exact);
             assert!(z.abs() < LIMIT, "{case}: mean {} of {exact}, z {z}", mean.mean);
             if let Some(log) = map.log_variance(&x, &y).unwrap() {
-                let errors: Vec<f64> = sample.iter().map(|v| (v - exact).powi(2)).collect();
-                let mse = Sample::of(&errors);
+                let mse = of_draws(&|v| (v - exact).powi(2));
                 let z = mse.z(log.exp());
                 assert!(z.abs() < LIMIT, "{case}: MSE {} of {}, z {z}", mse.mean, log.exp());
                 // The test has teeth: 10 % off would be seen.
