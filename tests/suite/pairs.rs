@@ -101,7 +101,8 @@ fn are_pairs<T: Real>(tolerance: f64) {
             let logs = map.log_estimate_rows(&x, &y).unwrap();
             let values = map.estimate_rows(&x, &y).unwrap();
             assert_eq!((logs.len(), values.len()), (n, n));
-            for i in 0..n {
+            // All rows at one norm, and at the others some at each place of a group of rows.
+            for i in (0..n).filter(|i| norm == 1.0 || *i < 16 || i.is_multiple_of(7)) {
                 let (log, value) = (
                     map.log_estimate(&x.row(i), &y.row(i)).unwrap(),
                     map.estimate(&x.row(i), &y.row(i)).unwrap(),

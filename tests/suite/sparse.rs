@@ -74,12 +74,13 @@ fn compressed_rows_of_scipy() {
         let (starts, columns, values) = x.clone().into_raw_storage();
         let dense = x.to_dense();
         macro_rules! with {
-            ($C:ty, $O:ty) => {{
+            ($C:ty, $O:ty, $rows:expr) => {{
                 let columns: Vec<$C> = columns.iter().map(|k| *k as $C).collect();
                 let offsets: Vec<$O> = starts.iter().map(|start| *start as $O).collect();
                 let points = Points::of_csr(&values, &columns, &offsets, d).unwrap();
                 assert!(points.is_sparse());
-                same_features(&points, &dense);
+                let first = Points::of_csr(&values, &columns, &offsets[..=$rows], d).unwrap();
+                same_features(&first, &dense.slice(s![..$rows, ..]).to_owned());
                 let slice = Points::of_csr(&values, &columns, &offsets[11..=29], d).unwrap();
                 assert_eq!(slice.to_dense().unwrap(), dense.slice(s![11..29, ..]));
                 let rows = [7, 3, 299, 3];
@@ -90,11 +91,12 @@ fn compressed_rows_of_scipy() {
                 assert_eq!(Points::from(&points).to_dense().unwrap(), dense);
             }};
         }
-        with!(i32, i32);
-        with!(u32, i64);
-        with!(usize, u32);
-        with!(i64, usize);
-        with!(u64, u64);
+        // More rows than are taken at a time, and fewer.
+        with!(i32, i32, n);
+        with!(u32, i64, 40);
+        with!(usize, u32, n);
+        with!(i64, usize, 40);
+        with!(u64, u64, 40);
     }
     of_widths::<f32>();
     of_widths::<f64>();

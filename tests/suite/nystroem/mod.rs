@@ -68,12 +68,17 @@ fn solved(mut a: Array2<f64>, mut b: Array1<f64>) -> Array1<f64> {
     b
 }
 
-/// The eigenvalues of a symmetric matrix, descending, by rotations that remove its largest entries one after the other.
+/// The eigenvalues of a symmetric matrix, descending, by rotations that remove its entries one after the other, until they are
+/// rounding errors.
 fn eigenvalues(mut a: Array2<f64>) -> Vec<f64> {
     let n = a.nrows();
+    let rounding = 1e-16 * a.iter().fold(0.0f64, |top, v| top.max(v.abs()));
     for _ in 0..30 {
         for i in 0..n {
             for j in i + 1..n {
+                if a[[i, j]].abs() <= rounding {
+                    continue;
+                }
                 let angle = 0.5 * (2.0 * a[[i, j]]).atan2(a[[j, j]] - a[[i, i]]);
                 let (sin, cos) = angle.sin_cos();
                 for k in 0..n {

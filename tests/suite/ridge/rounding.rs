@@ -1,6 +1,6 @@
 //! Criteria for every λ down to the end that rounding sets, against exact regressions of random cases.
 
-use ndarray::{Array1, Array2, Axis, array, s};
+use ndarray::{Array1, Array2, Axis, ShapeBuilder, array, s};
 use rand::RngExt;
 use rand_distr::StandardNormal;
 use random_features::apply::{
@@ -67,7 +67,7 @@ struct Dual {
     volume: f64,
 }
 
-/// Householder's reflections, which make the leading columns a triangle.
+/// Householder's reflections, which make the leading columns a triangle, of an array of columns.
 fn reflect(m: &mut Array2<f64>, columns: usize) {
     for k in 0..columns {
         let mut v = m.slice(s![k.., k]).to_owned();
@@ -83,7 +83,7 @@ fn reflect(m: &mut Array2<f64>, columns: usize) {
 /// R of M = QR with MᵀM = K + λI for M = [Zᵀ; √λ I], so that no digits of small eigenvalues are lost in K.
 fn triangle(z: &Array2<f64>, lambda: f64) -> Array2<f64> {
     let (n, d) = z.dim();
-    let mut m = Array2::zeros((d + n, n));
+    let mut m = Array2::zeros((d + n, n).f());
     m.slice_mut(s![..d, ..]).assign(&z.t());
     m.slice_mut(s![d.., ..]).diag_mut().fill(lambda.sqrt());
     reflect(&mut m, n);
@@ -93,7 +93,7 @@ fn triangle(z: &Array2<f64>, lambda: f64) -> Array2<f64> {
 /// β of rows √w z and targets √w y, by least squares for [Z; √λ I].
 fn primal(z: &Array2<f64>, y: &Array1<f64>, lambda: f64) -> Array1<f64> {
     let (n, d) = z.dim();
-    let mut m = Array2::zeros((n + d, d + 1));
+    let mut m = Array2::zeros((n + d, d + 1).f());
     m.slice_mut(s![..n, ..d]).assign(z);
     m.slice_mut(s![n.., ..d]).diag_mut().fill(lambda.sqrt());
     m.slice_mut(s![..n, d]).assign(y);
