@@ -153,8 +153,9 @@ fn no_order_of_rows_misleads_a_stream() {
         let (data, glm) = (classes_of(n, is_rare), Glm::logistic(plane(16, 1.0), 2).unwrap());
         let (x, labels) = &data;
         let best = glm.fit(x, labels, 0.1).unwrap();
-        for (name, order, most) in orders(labels) {
-            for batch in [1, 50, 99, 500] {
+        for (k, (name, order, most)) in orders(labels).into_iter().enumerate() {
+            // The library takes 64 rows at a time or more: a row and many of them, and a few less and more.
+            for batch in [[1, 500], [50, 99]][k % 2] {
                 let model = streamed(&glm, &data, &order, batch);
                 let found = ratio(&model, x, labels);
                 assert!((1.0 / most..most).contains(&found), "{is_rare}, {name}, by {batch}: {found}");

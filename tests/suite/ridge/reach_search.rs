@@ -130,7 +130,7 @@ fn few_spacings_are_learnt_from_and_said() {
             signal + noise
         };
         let targets = y(&train).mapv(|y| y as f32);
-        let fit = RidgeSearch::gaussian(2, 128, 1).unwrap().fit(&train.0, &targets).unwrap();
+        let fit = RidgeSearch::gaussian(2, 80, 1).unwrap().fit(&train.0, &targets).unwrap();
         let r2 = explained(&fit, &new.0, &y(&new), 0);
         let (row, needed) = if with_time == 0.0 {
             ("R², times in f32", ".95")
@@ -200,7 +200,7 @@ fn groups_of_equal_rows_tell_the_truth() {
     let groups: Vec<usize> = (0..1000).map(|i| i / 5).collect();
     let (x, y) = (x.select(Axis(0), &groups), y.select(Axis(0), &groups));
     let search =
-        RidgeSearch::gaussian(5, 256, 18).unwrap().with_criterion(Criterion::LeaveGroupsOut(&groups));
+        RidgeSearch::gaussian(5, 128, 18).unwrap().with_criterion(Criterion::LeaveGroupsOut(&groups));
     let fit = search.fit(&x, &y).unwrap();
     let error = fit.model().predict_single(&new_x).unwrap() - &new_y;
     let error = error.dot(&error) / 2000.0;
