@@ -6,7 +6,7 @@ pub mod own_map;
 
 use std::cell::OnceCell;
 
-use ndarray::{Array1, Array2, Array4, ArrayRef, ArrayRef1, ArrayView2, Ix4};
+use ndarray::{Array1, Array2, Array4, ArrayRef, ArrayRef1, ArrayView1, ArrayView2, Ix4};
 use num_complex::Complex64;
 use random_features::apply::attention::{CausalState, Heads, TokenElement};
 use random_features::extend::{Coupling, Generator, Radii};
@@ -133,8 +133,7 @@ impl Name {
     pub fn naive_of(self, omega: &Written, x: &[f64]) -> Vec<f64> {
         let m = omega.rows.nrows() as f64;
         let half_norm = 0.5 * x.iter().map(|v| v * v).sum::<f64>();
-        let projections: Vec<f64> =
-            omega.rows.rows().into_iter().map(|w| w.iter().zip(x).map(|(w, v)| w * v).sum()).collect();
+        let projections = omega.rows.dot(&ArrayView1::from(x));
         let each = |f: &dyn Fn(f64) -> f64| projections.iter().map(|p| f(*p)).collect::<Vec<_>>();
         match self {
             Name::Trigonometric => {
@@ -194,12 +193,11 @@ fn naive_complex(a: &Array2<Complex64>, omega: &Written, x: &[f64], symmetry: Sy
     let half = 0.5 * z.iter().map(|z| z * z).sum::<Complex64>();
     let signs: &[f64] = if symmetry == Symmetry::Symmetric { &[1.0, -1.0] } else { &[1.0] };
     let scale = (omega.rows.nrows() as f64 * signs.len() as f64).sqrt();
+    let (re, im) = (omega.rows.dot(&z.mapv(|z| z.re)), omega.rows.dot(&z.mapv(|z| z.im)));
     let mut features = Vec::new();
     for sign in signs {
-        for row in omega.rows.rows() {
-            let p: Complex64 = row.iter().zip(&z).map(|(w, z)| *w * z).sum();
-            features.push((*sign * p - half).exp() / scale);
-        }
+        let projections = re.iter().zip(&im).map(|(re, im)| c(*re, *im));
+        features.extend(projections.map(|p| (*sign * p - half).exp() / scale));
     }
     let real = a.iter().all(|a| a.im == 0.0);
     let sines = features.iter().map(|f| f.im).filter(|_| !real);

@@ -1,6 +1,8 @@
 //! Attention by its definition, pair by pair.
 
-use ndarray::Array2;
+use std::ops::Range;
+
+use ndarray::{Array2, Axis, s};
 use random_features::{Map, Side};
 
 /// How a pair of a query and a key counts: not at all, by features or exactly.
@@ -30,28 +32,30 @@ pub fn is_near([before, after]: [usize; 2], i: usize, j: usize) -> bool {
     i < j.saturating_add(before) && j <= i.saturating_add(after)
 }
 
-/// The logarithms and factors of all features of some tokens.
-fn log_features(map: &Map<f64>, side: Side, x: &Array2<f64>) -> (Array2<f64>, Array2<f64>) {
-    let column = |f: usize| {
-        map.blocks()
-            .iter()
-            .scan(0, |end, width| {
-                *end += width;
-                Some(*end)
-            })
-            .position(|end| f < end)
-            .unwrap()
+/// The features that have one logarithm: each its own, or those of a block.
+fn runs(map: &Map<f64>) -> Vec<Range<usize>> {
+    let widths = if map.facts().logarithms { vec![1; map.feature_dim()] } else { map.blocks().to_vec() };
+    let run = |end: &mut usize, width: usize| {
+        *end += width;
+        Some(*end - width..*end)
     };
+    widths.into_iter().scan(0, run).collect()
+}
+
+/// The logarithms of all runs, and the factors of all features, of some tokens.
+fn log_features(map: &Map<f64>, side: Side, x: &Array2<f64>) -> (Array2<f64>, Array2<f64>) {
     if map.facts().logarithms {
-        let (logarithms, signs, scales) = map.log_features(side, x).unwrap();
-        let logs =
-            Array2::from_shape_fn(logarithms.dim(), |(i, f)| logarithms[[i, f]] + scales[[i, column(f)]]);
+        let (mut logs, signs, scales) = map.log_features(side, x).unwrap();
+        let mut first = 0;
+        for (width, scales) in map.blocks().iter().zip(scales.columns()) {
+            let mut block = logs.slice_mut(s![.., first..first + width]);
+            block += &scales.insert_axis(Axis(1));
+            first += width;
+        }
         return (logs, signs);
     }
     let features = map.features(side, x).unwrap();
-    let logs =
-        Array2::from_shape_fn(features.mantissas().dim(), |(i, f)| features.log_scales()[[i, column(f)]]);
-    (logs, features.mantissas().to_owned())
+    (features.log_scales().to_owned(), features.mantissas().to_owned())
 }
 
 /// The weights of all keys in one row, and their sum; relative to the largest term where the sum will divide them.
@@ -96,12 +100,14 @@ pub fn naive(
     let scale = (q.ncols() as f64).powf(-0.25);
     let (x, y) = (q * scale, k * scale);
     let ((ql, qf), (kl, kf)) = (log_features(map, Side::X, &x), log_features(map, Side::Y, &y));
-    // The logarithms and factors of one pair's features.
+    let runs = runs(map);
+    // The logarithms and factors of one pair's runs of features.
     let features = |i: usize, j: usize| {
-        let own = ql.row(i).into_iter().zip(qf.row(i));
-        let terms = own.zip(kl.row(j).into_iter().zip(kf.row(j)));
-        let terms = terms.map(|((ql, qf), (kl, kf))| (ql + kl, qf * kf));
-        terms.filter(|(log, factor)| *factor != 0.0 && *log != f64::NEG_INFINITY).collect()
+        let (qf, kf) = (qf.row(i), kf.row(j));
+        let logs = ql.row(i).into_iter().zip(kl.row(j)).map(|(ql, kl)| ql + kl);
+        let terms = logs.zip(&runs).filter(|(log, _)| *log != f64::NEG_INFINITY);
+        let factor = |run: &Range<usize>| run.clone().map(|f| qf[f] * kf[f]).sum::<f64>();
+        terms.map(|(log, run)| (log, factor(run))).filter(|(_, factor)| *factor != 0.0).collect()
     };
     let terms = |i: usize, j: usize| match pair(i, j) {
         Pair::Unseen => Vec::new(),

@@ -15,7 +15,7 @@ mod tape;
 
 use crate::attention::oracle::Pair;
 use crate::common::tokens;
-use ndarray::{Array2, Array4, ArrayView2, Axis, s};
+use ndarray::{Array2, Array4, ArrayView2, Axis, Zip, s};
 use rand_distr::{Distribution, StandardNormal};
 use random_features::apply::attention::{Attention, ExactAttention, Gradients, Heads, TokenElement};
 use random_features::{Map, Real, Side, rng};
@@ -85,31 +85,32 @@ fn naive(
             Array2::from_shape_fn(features.mantissas().dim(), |(i, f)| scales[[i, columns[f]]].exp());
         // What a scale of −∞ stands before may be anything.
         let clean = |v: &f64, scale: &f64| if *scale == 0.0 { 0.0 } else { v * scale };
-        (ndarray::Zip::from(features.mantissas()).and(&scales).map_collect(clean), scales)
+        (Zip::from(features.mantissas()).and(&scales).map_collect(clean), scales)
     };
     let ((phi, at_x), (psi, at_y)) = (features(Side::X, &x), features(Side::Y, &y));
-    let kernel = Array2::from_shape_fn((q.nrows(), k.nrows()), |(i, j)| match pair(i, j) {
-        Pair::Unseen => 0.0,
-        Pair::Features => phi.row(i).dot(&psi.row(j)),
-        Pair::Exact => x.row(i).dot(&y.row(j)).exp(),
+    let pairs = Array2::from_shape_fn((q.nrows(), k.nrows()), |(i, j)| pair(i, j));
+    let mut kernel = phi.dot(&psi.t());
+    Zip::from(&mut kernel).and(&x.dot(&y.t())).and(&pairs).for_each(|value, logit, pair| match pair {
+        Pair::Unseen => *value = 0.0,
+        Pair::Features => {}
+        Pair::Exact => *value = logit.exp(),
     });
-    let totals = kernel.sum_axis(Axis(1));
     let inverse = |total: f64| match normalised {
         true if total > 0.0 => 1.0 / total,
         true => 0.0,
         false => 1.0,
     };
-    let weights = &kernel * &totals.mapv(inverse).insert_axis(Axis(1));
+    let inverses = kernel.sum_axis(Axis(1)).mapv(inverse).insert_axis(Axis(1));
+    let weights = &kernel * &inverses;
     let out = weights.dot(&v);
-    let of_kernel = Array2::from_shape_fn(kernel.dim(), |(i, j)| {
-        let own = if normalised { g.row(i).dot(&out.row(i)) } else { 0.0 };
-        let seen = pair(i, j) != Pair::Unseen;
-        if seen { inverse(totals[i]) * (g.row(i).dot(&v.row(j)) - own) } else { 0.0 }
-    });
+    let mut of_kernel = g.dot(&v.t());
+    if normalised {
+        of_kernel -= &(&g * &out).sum_axis(Axis(1)).insert_axis(Axis(1));
+    }
+    of_kernel *= &inverses;
     // Of the kernel of features, and of the logits of exact pairs.
-    let part = |own| {
-        Array2::from_shape_fn(kernel.dim(), |(i, j)| if pair(i, j) == own { of_kernel[[i, j]] } else { 0.0 })
-    };
+    let part =
+        |own| Zip::from(&of_kernel).and(&pairs).map_collect(|v, pair| if *pair == own { *v } else { 0.0 });
     let (estimated, of_logits) = (part(Pair::Features), part(Pair::Exact) * &kernel);
     let pull = |side, x: &Array2<f64>, of_features: Array2<f64>, scales: Array2<f64>| {
         map.pull_back(side, x, &(of_features * scales)).unwrap() * factor
@@ -158,7 +159,8 @@ fn bits<T: Real>(x: &Array4<T>, rows: std::ops::Range<usize>) -> Vec<u64> {
 }
 
 /// A query's causal gradient knows nothing of later tokens, and gradients of a key and its value know nothing of earlier
-/// queries. Two heads of queries share one of keys, some of which are masked, before and after some places.
+/// queries. Two heads of queries share one of keys, some of which are masked, before and after some places. What is changed becomes
+/// large or infinite at one place, NaN or out of range at the next.
 fn sees_nothing_else<T: Real>(places: &[usize], of: impl Fn(&Heads<'_, T>, &Array4<T>) -> Gradients<T>) {
     let l = places[places.len() - 1] + 70;
     let [q, g] = [1, 4].map(|seed| uneven::<T>(l, 2, seed));
@@ -166,8 +168,9 @@ fn sees_nothing_else<T: Real>(places: &[usize], of: impl Fn(&Heads<'_, T>, &Arra
     let mask = Array2::from_shape_fn((1, l), |(_, j)| j % 5 != 1);
     let of = |[q, k, v, g]: [&Array4<T>; 4]| of(&Heads::new(q, k, v).unwrap().with_mask(&mask).unwrap(), g);
     let whole = of([&q, &k, &v, &g]);
-    for &at in places {
-        for odd in [T::narrow(30.0), T::nan(), T::infinity(), T::max_value()] {
+    let odds = [[T::narrow(30.0), T::infinity()], [T::nan(), T::max_value()]];
+    for (&at, odds) in places.iter().zip(odds.iter().cycle()) {
+        for &odd in odds {
             let changed = |x: &Array4<T>, rows| {
                 let mut x = x.clone();
                 x.slice_mut(s![.., .., rows, ..]).mapv_inplace(|v| odd * v);

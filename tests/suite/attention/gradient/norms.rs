@@ -25,15 +25,13 @@ fn naive_by_logarithms(omega: &Array2<f64>, [q, k, v, g]: [&Array2<f64>; 4], cau
         let top = shares.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         shares.mapv_inplace(|log| (log - top).exp());
         shares /= shares.sum();
-        let weights = shares.sum_axis(Axis(1));
+        let (weights, centres) = (shares.sum_axis(Axis(1)), shares.dot(omega));
         let out = weights.dot(&v.slice(s![..seen, ..]));
         for j in 0..seen {
             dv.row_mut(j).scaled_add(weights[j], &g.row(i));
             let slope = factor * g.row(i).dot(&(&v.row(j) - &out));
-            for (f, share) in shares.row(j).iter().enumerate() {
-                dq.row_mut(i).scaled_add(slope * share, &(&omega.row(f) - &x.row(i)));
-                dk.row_mut(j).scaled_add(slope * share, &(&omega.row(f) - &y.row(j)));
-            }
+            dq.row_mut(i).scaled_add(slope, &(&centres.row(j) - &(&x.row(i) * weights[j])));
+            dk.row_mut(j).scaled_add(slope, &(&centres.row(j) - &(&y.row(j) * weights[j])));
         }
     }
     [dq, dk, dv]
