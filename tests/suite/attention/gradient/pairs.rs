@@ -9,15 +9,27 @@ use crate::attention::{positive, widened};
 use crate::common::{frequencies, tokens};
 use crate::threads::on_threads;
 use ndarray::{Array2, Array4, s};
-use random_features::apply::attention::{Attention, ExactAttention, Gradients, Heads};
+use random_features::apply::attention::{Attended, Attention, ExactAttention, Gradients, Heads};
 use random_features::frequency::Orthogonal;
 use random_features::{Map, Real, Trigonometric};
+
+/// Heads with a mask of the keys and in sequences, where there are any.
+fn cut<'a>(
+    [q, k, v]: [&'a Array4<f64>; 3],
+    mask: Option<&'a Array2<bool>>,
+    offsets: Option<&'a [[usize; 4]; 2]>,
+) -> Heads<'a, f64> {
+    let heads = Heads::new(q, k, v).unwrap();
+    let heads = if let Some(mask) = mask { heads.with_mask(mask).unwrap() } else { heads };
+    if let Some([queries, keys]) = offsets { heads.with_sequences(queries, keys).unwrap() } else { heads }
+}
 
 /// Masked, grouped and ragged heads: outputs and gradients of any attention.
 fn slopes(
     name: &str,
     case: [bool; 4],
-    run: impl Fn(&Heads<'_, f64>, &Array4<f64>, bool) -> (Array4<f64>, Gradients<f64>),
+    attend: impl Fn(&Heads<'_, f64>, bool) -> Attended<f64>,
+    pull_back: impl Fn(&Heads<'_, f64>, &Array4<f64>, bool) -> Gradients<f64>,
 ) {
     let [causal, masked, grouped, ragged] = case;
     let (q, g) = (tokens::<f64>([1, 2, 7, 3], 0.9, 1), tokens::<f64>([1, 2, 7, 2], 1.0, 4));
@@ -25,20 +37,15 @@ fn slopes(
     let (k, v) = (tokens::<f64>([1, of_keys, 7, 3], 0.9, 2), tokens::<f64>([1, of_keys, 7, 2], 1.0, 3));
     let mask = Array2::from_shape_fn((1, 7), |(_, j)| j != 0 && j != 3);
     let offsets = if causal { [[0, 2, 2, 7], [0, 2, 2, 7]] } else { [[0, 2, 2, 7], [0, 0, 2, 7]] };
-    let run = |[q, k, v]: [&Array4<f64>; 3]| {
-        let heads = Heads::new(q, k, v).unwrap();
-        let heads = if masked { heads.with_mask(&mask).unwrap() } else { heads };
-        let heads = if ragged { heads.with_sequences(&offsets[0], &offsets[1]).unwrap() } else { heads };
-        let (output, gradients) = run(&heads, &g, causal);
-        ((output * &g).sum(), gradients)
-    };
-    let (_, gradients) = run([&q, &k, &v]);
+    let (mask, offsets) = (masked.then_some(&mask), ragged.then_some(&offsets));
+    let loss = |all: [&Array4<f64>; 3]| (attend(&cut(all, mask, offsets), causal).output * &g).sum();
+    let gradients = pull_back(&cut([&q, &k, &v], mask, offsets), &g, causal);
     let name = |what| {
         format!("{what}; {name}, causal {causal}, masked {masked}, grouped {grouped}, ragged {ragged}")
     };
-    check_differences(&name("queries"), &q, &gradients.queries, |q| run([q, &k, &v]).0);
-    check_differences(&name("keys"), &k, &gradients.keys, |k| run([&q, k, &v]).0);
-    check_differences(&name("values"), &v, &gradients.values, |v| run([&q, &k, v]).0);
+    check_differences(&name("queries"), &q, &gradients.queries, |q| loss([q, &k, &v]));
+    check_differences(&name("keys"), &k, &gradients.keys, |k| loss([&q, k, &v]));
+    check_differences(&name("values"), &v, &gradients.values, |v| loss([&q, &k, v]));
 }
 
 fn cases() -> impl Iterator<Item = [bool; 4]> {
@@ -49,10 +56,10 @@ fn cases() -> impl Iterator<Item = [bool; 4]> {
 fn gradients_of_exact_attention_are_slopes() {
     for case in cases() {
         for attention in [ExactAttention::new(), ExactAttention::new().with_cosine(0.4).unwrap()] {
-            slopes("exact", case, |heads, g, causal| {
-                let out = if causal { attention.causal(heads) } else { attention.bidirectional(heads) };
-                (out.unwrap().output, exact_backward(&attention, heads, g, causal))
-            });
+            let attend = |heads: &Heads<'_, f64>, causal| {
+                if causal { attention.causal(heads) } else { attention.bidirectional(heads) }.unwrap()
+            };
+            slopes("exact", case, attend, |heads, g, causal| exact_backward(&attention, heads, g, causal));
         }
     }
 }
@@ -73,25 +80,27 @@ fn kinds<T: Real>(attention: &Attention<T>, causal: bool) -> Vec<(String, Attent
     all
 }
 
+fn slopes_beside_exact_pairs(name: &str, case: [bool; 4], attention: &Attention<f64>) {
+    let attend = |heads: &Heads<'_, f64>, causal| {
+        if causal { attention.causal(heads) } else { attention.bidirectional(heads) }.unwrap()
+    };
+    slopes(name, case, attend, |heads, g, causal| backward(attention, heads, g, causal));
+}
+
 #[test]
 fn gradients_beside_exact_pairs_are_slopes() {
     let attention = Attention::new(positive::<f64>(3, 8)).unwrap();
     for case in cases() {
         for (name, attention) in kinds(&attention, case[0]) {
-            slopes(&name, case, |heads, g, causal| {
-                let out = if causal { attention.causal(heads) } else { attention.bidirectional(heads) };
-                (out.unwrap().output, backward(&attention, heads, g, causal))
-            });
+            slopes_beside_exact_pairs(&name, case, &attention);
         }
     }
     let others = [attention.clone().without_normalisers(), attention.with_cosine(0.7).unwrap()];
     for (kind, attention) in others.into_iter().enumerate() {
         for causal in [false, true] {
             let attention = attention.clone().with_window(2, 1).unwrap().with_keys_exact(&[2]).unwrap();
-            slopes(["not normalised", "cosine"][kind], [causal, true, true, false], |heads, g, causal| {
-                let out = if causal { attention.causal(heads) } else { attention.bidirectional(heads) };
-                (out.unwrap().output, backward(&attention, heads, g, causal))
-            });
+            let name = ["not normalised", "cosine"][kind];
+            slopes_beside_exact_pairs(name, [causal, true, true, false], &attention);
         }
     }
 }
@@ -103,6 +112,7 @@ fn agrees<T: Real>([n, l]: [usize; 2], tolerance: f64) {
     let (v, g) = (tokens::<T>([1, 1, l, 5], 1.0, 3), tokens::<T>([1, 1, n, 5], 1.0, 4));
     let wide = [&q, &k, &v, &g].map(|x| widened(x, 0, 0));
     let heads = Heads::new(&q, &k, &v).unwrap();
+    let map = positive::<f64>(d, m);
     // Of many keys more than are packed in one block.
     let many: Vec<usize> = (0..l).step_by(3).collect();
     for causal in [false, true].into_iter().filter(|causal| !causal || n == l) {
@@ -112,21 +122,20 @@ fn agrees<T: Real>([n, l]: [usize; 2], tolerance: f64) {
             let attention = Attention::new(positive::<T>(d, m)).unwrap();
             let attention = attention.with_window(before, after).unwrap().with_keys_exact(keys).unwrap();
             let got = of_head(&backward(&attention, &heads, &g, causal), 0, 0);
-            let pair = |i: usize, j: usize| match (
-                causal && j > i,
-                is_near([before, after], i, j) || keys.contains(&j),
-            ) {
-                (true, _) => Pair::Unseen,
-                (_, true) => Pair::Exact,
-                _ => Pair::Features,
-            };
-            let expected = naive(&positive::<f64>(d, m), wide.each_ref().map(|x| x.view()), true, pair);
+            let is_exact = Vec::from_iter((0..l).map(|j| keys.contains(&j)));
+            let pair =
+                |i: usize, j: usize| match (causal && j > i, is_near([before, after], i, j) || is_exact[j]) {
+                    (true, _) => Pair::Unseen,
+                    (_, true) => Pair::Exact,
+                    _ => Pair::Features,
+                };
+            let expected = naive(&map, wide.each_ref().map(|x| x.view()), true, pair);
             let name = format!("{n} and {l} tokens, window {before} {after}, causal {causal}");
             assert_near(&name, &got, &expected, tolerance);
         }
         let got = of_head(&exact_backward(&ExactAttention::new(), &heads, &g, causal), 0, 0);
         let pair = |i: usize, j: usize| if causal && j > i { Pair::Unseen } else { Pair::Exact };
-        let expected = naive(&positive::<f64>(d, m), wide.each_ref().map(|x| x.view()), true, pair);
+        let expected = naive(&map, wide.each_ref().map(|x| x.view()), true, pair);
         assert_near(&format!("exact, {n} and {l} tokens, causal {causal}"), &got, &expected, tolerance);
     }
 }
@@ -217,11 +226,16 @@ fn same_on_any_threads<T: Real>() {
     let [k, v] = [2, 3].map(|seed| uneven::<T>(l, 1, seed));
     let [q, g] = [1, 4].map(|seed| uneven::<T>(l, 2, seed));
     let mask = Array2::from_shape_fn((1, l), |(_, j)| j % 5 != 1 && !(100..300).contains(&j));
+    // Exact attention has blocks of some hundred keys, and no segments.
+    let [some_q, some_k, some_v, some_g] =
+        [&q, &k, &v, &g].map(|x| x.slice(s![.., .., ..600, ..]).to_owned());
+    let some_mask = mask.slice(s![.., ..600]);
     let run = |threads| {
         let heads = Heads::new(&q, &k, &v).unwrap().with_mask(&mask).unwrap();
+        let some = Heads::new(&some_q, &some_k, &some_v).unwrap().with_mask(&some_mask).unwrap();
         on_threads(threads, || {
             [false, true].map(|causal| {
-                let exact = exact_backward(&ExactAttention::new(), &heads, &g, causal);
+                let exact = exact_backward(&ExactAttention::new(), &some, &some_g, causal);
                 (backward(&attention, &heads, &g, causal), exact)
             })
         })
@@ -242,9 +256,14 @@ fn nothing_comes_from_the_future() {
     fn check<T: Real>() {
         let attention = Attention::new(positive::<T>(6, 16)).unwrap().with_window(20, 0).unwrap();
         let attention = attention.with_keys_exact(&[0, 50, 120]).unwrap();
-        let places = [1, 63, 64, 100, 1000, 1024, 1130];
-        sees_nothing_else(&places, |heads, g| backward(&attention, heads, g, true));
-        sees_nothing_else(&places, |heads, g| exact_backward::<T, T>(&ExactAttention::new(), heads, g, true));
+        // Over a segment.
+        sees_nothing_else(&[1, 63, 64, 100, 1000, 1024, 1130], |heads, g| {
+            backward(&attention, heads, g, true)
+        });
+        // Over blocks of 48 queries and of 256 keys.
+        sees_nothing_else(&[1, 47, 48, 100, 255, 256, 300], |heads, g| {
+            exact_backward::<T, T>(&ExactAttention::new(), heads, g, true)
+        });
     }
     check::<f32>();
     check::<f64>();

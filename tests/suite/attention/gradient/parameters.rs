@@ -69,8 +69,12 @@ fn rows(seed: u64) -> Array2<f64> {
     Orthogonal.draw(3, 4, seed).unwrap().rows().into_owned()
 }
 
-/// Loss and gradients of some attention.
-type Run<'a> = dyn Fn(Attention<f64>) -> (f64, Gradients<f64>, Vec<ParameterGradients>) + 'a;
+/// What attention is given, and the gradient of the loss with respect to its output.
+struct Given<'a> {
+    heads: Heads<'a, f64>,
+    g: &'a Array4<f64>,
+    causal: bool,
+}
 
 /// Compares all gradients of each map with differences. `options` makes attention of maps.
 #[track_caller]
@@ -79,17 +83,18 @@ fn agree(
     parts: &[Parts],
     make: Make,
     options: impl Fn(Attention<f64>) -> Attention<f64>,
-    run: &Run<'_>,
+    given: &Given<'_>,
 ) {
-    let loss = |parts: &[Parts]| run(options(Attention::signed(parts.iter().map(make).collect()).unwrap()));
-    let (_, _, all) = loss(parts);
+    let of = |parts: &[Parts]| options(Attention::signed(parts.iter().map(make).collect()).unwrap());
+    let loss = |parts: &[Parts]| (output(&of(parts), &given.heads, given.causal) * given.g).sum();
+    let (_, all) = backward(&of(parts), &given.heads, given.g, given.causal);
     assert_eq!(all.len(), parts.len());
     for (map, own) in all.iter().enumerate() {
         let check = |what: String, own: f64, size: f64, part: &dyn Fn(&mut Parts) -> &mut f64| {
             let moved = |by: f64| {
                 let mut parts = parts.to_vec();
                 *part(&mut parts[map]) += by;
-                loss(&parts).0
+                loss(&parts)
             };
             let h = 2e-4;
             let slope = (8.0 * (moved(h) - moved(-h)) - (moved(2.0 * h) - moved(-2.0 * h))) / (12.0 * h);
@@ -146,7 +151,7 @@ fn output(attention: &Attention<f64>, heads: &Heads<'_, f64>, causal: bool) -> A
 }
 
 /// Masked, grouped and ragged heads.
-fn with_cases(test: impl Fn(&str, bool, &Run<'_>)) {
+fn with_cases(test: impl Fn(&str, &Given<'_>)) {
     for case in 0..16 {
         let [causal, masked, grouped, ragged] = std::array::from_fn(|bit| case >> bit & 1 == 1);
         let [q, k, v, g] = inputs(if grouped { 1 } else { 2 });
@@ -156,11 +161,7 @@ fn with_cases(test: impl Fn(&str, bool, &Run<'_>)) {
         let heads = if masked { heads.with_mask(&mask).unwrap() } else { heads };
         let heads = if ragged { heads.with_sequences(&offsets[0], &offsets[1]).unwrap() } else { heads };
         let name = format!("causal {causal}, masked {masked}, grouped {grouped}, ragged {ragged}");
-        test(&name, causal, &|attention| {
-            let (gradients, parameters) = backward(&attention, &heads, &g, causal);
-            let loss = (output(&attention, &heads, causal) * &g).sum();
-            (loss, gradients, parameters)
-        });
+        test(&name, &Given { heads, g: &g, causal });
     }
 }
 
@@ -171,30 +172,26 @@ fn gradients_of_parameters_are_slopes() {
         lengthscales: vec![0.9, 1.3, 1.1],
         coefficients: coefficients.to_vec(),
     };
-    with_cases(|name, _, run| {
-        agree(&format!("positive, {name}"), &[parts(1, &[])], positive, |a| a, run);
-        agree(&format!("OPRF, {name}"), &[parts(1, &[-0.2])], oprf, |a| a.with_cosine(0.7).unwrap(), run);
-        agree(&format!("dense, {name}"), &[parts(1, &[-0.4, 0.05, -0.1])], dense, |a| a, run);
-        agree(&format!("GERF, {name}"), &[parts(2, &[-0.2, 0.15])], gerf, |a| a.without_normalisers(), run);
-        agree(&format!("GELU, {name}"), &[parts(2, &[])], gelu, |a| a.without_normalisers(), run);
+    let sums = |a: Attention<f64>| a.without_normalisers();
+    with_cases(|name, given| {
+        agree(&format!("positive, {name}"), &[parts(1, &[])], positive, |a| a, given);
+        agree(&format!("OPRF, {name}"), &[parts(1, &[-0.2])], oprf, |a| a.with_cosine(0.7).unwrap(), given);
+        agree(&format!("dense, {name}"), &[parts(1, &[-0.4, 0.05, -0.1])], dense, |a| a, given);
+        agree(&format!("GERF, {name}"), &[parts(2, &[-0.2, 0.15])], gerf, sums, given);
+        agree(&format!("GELU, {name}"), &[parts(2, &[])], gelu, sums, given);
     });
     let [q, k, v, g] = inputs(2);
-    let heads = Heads::new(&q, &k, &v).unwrap();
-    let run: &Run<'_> = &|attention| {
-        let (gradients, parameters) = backward(&attention, &heads, &g, true);
-        ((output(&attention, &heads, true) * &g).sum(), gradients, parameters)
-    };
+    let given = Given { heads: Heads::new(&q, &k, &v).unwrap(), g: &g, causal: true };
     // A map for each head.
-    agree("hyperbolic", &[parts(3, &[]), parts(4, &[])], hyperbolic, |a| a, run);
-    let sums = |a: Attention<f64>| a.without_normalisers();
-    agree("trigonometric", &[parts(3, &[]), parts(4, &[])], trigonometric, sums, run);
+    agree("hyperbolic", &[parts(3, &[]), parts(4, &[])], hyperbolic, |a| a, &given);
+    agree("trigonometric", &[parts(3, &[]), parts(4, &[])], trigonometric, sums, &given);
 }
 
 /// Pairs with exact weights have a part in lengthscales, and none in what makes features.
 #[test]
 fn exact_pairs_have_their_part() {
     let parts = |seed| Parts { omega: rows(seed), lengthscales: vec![1.2], coefficients: Vec::new() };
-    with_cases(|name, causal, run| {
+    with_cases(|name, given| {
         for (before, after) in [(0, 0), (2, 0), (2, 1), (usize::MAX, usize::MAX)] {
             for cosine in [false, true] {
                 let options = |attention: Attention<f64>| {
@@ -203,11 +200,11 @@ fn exact_pairs_have_their_part() {
                     if cosine { attention.with_cosine(0.6).unwrap() } else { attention }
                 };
                 let name = format!("window {before} {after}, cosine {cosine}, {name}");
-                agree(&name, &[parts(1)], positive, options, run);
+                agree(&name, &[parts(1)], positive, options, given);
             }
         }
-        if !causal {
-            agree(name, &[parts(5)], hyperbolic, |a| a.with_heaviest_keys_exact(2).unwrap(), run);
+        if !given.causal {
+            agree(name, &[parts(5)], hyperbolic, |a| a.with_heaviest_keys_exact(2).unwrap(), given);
         }
     });
 }
@@ -251,21 +248,17 @@ fn tokens_far_away_have_their_part() {
     let [mut q, mut k, v, g] = inputs(2);
     q.slice_mut(ndarray::s![.., .., 3, 1]).fill(-90.0);
     k.slice_mut(ndarray::s![.., .., 1, 0]).fill(300.0);
-    let heads = Heads::new(&q, &k, &v).unwrap();
     let parts = |coefficients: &[f64]| Parts {
         omega: 1.5 * rows(1),
         lengthscales: vec![0.9, 1.3, 1.1],
         coefficients: coefficients.to_vec(),
     };
     for causal in [false, true] {
-        let run: &Run<'_> = &|attention| {
-            let (gradients, parameters) = backward(&attention, &heads, &g, causal);
-            ((output(&attention, &heads, causal) * &g).sum(), gradients, parameters)
-        };
+        let given = Given { heads: Heads::new(&q, &k, &v).unwrap(), g: &g, causal };
         let name = |what: &str| format!("{what}, causal {causal}");
-        agree(&name("positive"), &[parts(&[])], positive, |a| a, run);
-        agree(&name("hyperbolic"), &[parts(&[])], hyperbolic, |a| a, run);
-        agree(&name("dense"), &[parts(&[-0.4, 0.05, -0.1])], dense, |a| a, run);
+        agree(&name("positive"), &[parts(&[])], positive, |a| a, &given);
+        agree(&name("hyperbolic"), &[parts(&[])], hyperbolic, |a| a, &given);
+        agree(&name("dense"), &[parts(&[-0.4, 0.05, -0.1])], dense, |a| a, &given);
     }
 }
 

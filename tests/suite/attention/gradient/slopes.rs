@@ -124,9 +124,7 @@ fn tend_to_exact(name: &str, causal: bool, map: impl Fn(Frequencies) -> Map<f64>
 
 #[test]
 fn gradients_tend_to_those_of_exact_attention() {
-    for causal in [false, true] {
-        tend_to_exact("positive", causal, |omega| Positive.softmax(omega).unwrap());
-        tend_to_exact("hyperbolic", causal, |omega| Hyperbolic.softmax(omega).unwrap());
-        tend_to_exact("trigonometric", causal, |omega| Trigonometric.softmax(omega).unwrap());
-    }
+    tend_to_exact("positive", false, |omega| Positive.softmax(omega).unwrap());
+    tend_to_exact("hyperbolic", true, |omega| Hyperbolic.softmax(omega).unwrap());
+    tend_to_exact("trigonometric", false, |omega| Trigonometric.softmax(omega).unwrap());
 }
