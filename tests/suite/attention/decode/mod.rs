@@ -43,53 +43,55 @@ fn variants<T: Real>() -> Vec<Attention<T>> {
     ]
 }
 
-/// Reads tokens part by part, up to each of `cuts`; the outputs of all parts are those of the whole, to the bit.
+/// Reads tokens part by part, up to each cut, in each of several ways; the outputs of all parts are those of the whole, to the bit.
 fn parts_are_the_whole<T: Real>(
     attention: &Attention<T>,
     [q, k, v]: [&Array4<T>; 3],
     mask: Option<&Array2<bool>>,
-    cuts: &[usize],
+    ways: &[&[usize]],
     mut store: impl FnMut(CausalState<T>) -> CausalState<T>,
 ) {
     let heads = Heads::new(q, k, v).unwrap();
     let whole = attention.causal(&mask.map_or(heads.clone(), |mask| heads.with_mask(mask).unwrap())).unwrap();
-    let mut state = attention.state(k.dim().0, k.dim().1, v.dim().3).unwrap();
-    let (mut at, mut lost) = (0, Vec::new());
-    for (turn, &cut) in cuts.iter().enumerate() {
-        let expected = part(&whole.output, at, cut);
-        if cut == at + 1 && mask.is_none() && turn % 2 == 0 {
-            let [q, k, v] = [q, k, v].map(|x| x.slice(s![.., .., at, ..]));
-            let step = state.step(&q, &k, &v).unwrap();
-            assert_eq!(step.output, expected.index_axis(Axis(2), 0), "token {at}");
-            lost.extend(step.non_positive.iter().map(|[b, h, _]| [*b, *h, at]));
-        } else {
-            let (q, k, v) = (part(q, at, cut), part(k, at, cut), part(v, at, cut));
-            let mask = mask.map(|mask| mask.slice(s![.., at..cut]));
-            let heads = if turn % 3 == 2 {
-                Heads::without_queries(&k, &v).unwrap()
+    for cuts in ways {
+        let mut state = attention.state(k.dim().0, k.dim().1, v.dim().3).unwrap();
+        let (mut at, mut lost) = (0, Vec::new());
+        for (turn, &cut) in cuts.iter().enumerate() {
+            let expected = part(&whole.output, at, cut);
+            if cut == at + 1 && mask.is_none() && turn % 2 == 0 {
+                let [q, k, v] = [q, k, v].map(|x| x.slice(s![.., .., at, ..]));
+                let step = state.step(&q, &k, &v).unwrap();
+                assert_eq!(step.output, expected.index_axis(Axis(2), 0), "token {at}");
+                lost.extend(step.non_positive.iter().map(|[b, h, _]| [*b, *h, at]));
             } else {
-                Heads::new(&q, &k, &v).unwrap()
-            };
-            let heads = match &mask {
-                Some(mask) => heads.with_mask(mask).unwrap(),
-                None => heads,
-            };
-            let out = state.prefill(&heads).unwrap();
-            if turn % 3 == 2 {
-                assert!(out.output.is_empty());
-                let own = whole.non_positive.iter().filter(|[_, _, i]| (at..cut).contains(i));
-                lost.extend(own);
-            } else {
-                assert_eq!(out.output, expected, "tokens {at}..{cut}");
-                lost.extend(out.non_positive.iter().map(|[b, h, i]| [*b, *h, at + i]));
+                let (q, k, v) = (part(q, at, cut), part(k, at, cut), part(v, at, cut));
+                let mask = mask.map(|mask| mask.slice(s![.., at..cut]));
+                let heads = if turn % 3 == 2 {
+                    Heads::without_queries(&k, &v).unwrap()
+                } else {
+                    Heads::new(&q, &k, &v).unwrap()
+                };
+                let heads = match &mask {
+                    Some(mask) => heads.with_mask(mask).unwrap(),
+                    None => heads,
+                };
+                let out = state.prefill(&heads).unwrap();
+                if turn % 3 == 2 {
+                    assert!(out.output.is_empty());
+                    let own = whole.non_positive.iter().filter(|[_, _, i]| (at..cut).contains(i));
+                    lost.extend(own);
+                } else {
+                    assert_eq!(out.output, expected, "tokens {at}..{cut}");
+                    lost.extend(out.non_positive.iter().map(|[b, h, i]| [*b, *h, at + i]));
+                }
             }
+            at = cut;
+            assert!(state.lengths().iter().all(|length| *length == at));
+            state = store(state);
         }
-        at = cut;
-        assert!(state.lengths().iter().all(|length| *length == at));
-        state = store(state);
+        lost.sort_unstable();
+        assert_eq!(lost, whole.non_positive);
     }
-    lost.sort_unstable();
-    assert_eq!(lost, whole.non_positive);
 }
 
 const CUTS: [&[usize]; 5] = [

@@ -15,7 +15,7 @@ fn stored_states_go_on_to_the_bit() {
     let mask = Array2::from_shape_fn((2, 200), |(b, j)| (j * 7 + b) % 3 > 0);
     for attention in variants::<f32>() {
         for mask in [None, Some(&mask)] {
-            parts_are_the_whole(&attention, inputs.each_ref(), mask, CUTS[1], |state| {
+            parts_are_the_whole(&attention, inputs.each_ref(), mask, &[CUTS[1]], |state| {
                 serde_json::from_str(&serde_json::to_string(&state).unwrap()).unwrap()
             });
         }

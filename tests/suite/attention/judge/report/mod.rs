@@ -23,12 +23,12 @@ use random_features::{DenseExponential, Gerf, Hyperbolic, Map, Positive, Trigono
 
 /// Maps of the four mechanisms that reports compare.
 pub fn maps(d: usize, m: usize, seed: u64) -> [Map<f64>; 4] {
-    let omega = || Independent.draw(d, m, rng(seed).next_u64()).unwrap();
+    let omega = Independent.draw(d, m, rng(seed).next_u64()).unwrap();
     [
-        Positive.softmax(omega()).unwrap(),
-        Hyperbolic.softmax(omega()).unwrap(),
-        Trigonometric.softmax(omega()).unwrap(),
-        Gerf::optimal(d, 1.5).unwrap().softmax(omega()).unwrap(),
+        Positive.softmax(omega.clone()).unwrap(),
+        Hyperbolic.softmax(omega.clone()).unwrap(),
+        Trigonometric.softmax(omega.clone()).unwrap(),
+        Gerf::optimal(d, 1.5).unwrap().softmax(omega).unwrap(),
     ]
 }
 

@@ -84,19 +84,22 @@ fn reports_of_shaped_maps_agree_with_simulation() {
 
 /// Maps of points of one coordinate: as they are, and of three coordinates of which one is kept.
 fn of_rank_one(d: usize, m: usize, seed: u64) -> Vec<Map<f64>> {
-    let omega = || Independent.draw(1, m, rng(seed).next_u64()).unwrap();
+    let omega = Independent.draw(1, m, rng(seed).next_u64()).unwrap();
     if d > 1 {
-        let of_one = [Positive.softmax(omega()), Hyperbolic.softmax(omega()), Trigonometric.softmax(omega())];
+        let of_one = [
+            Positive.softmax(omega.clone()),
+            Hyperbolic.softmax(omega.clone()),
+            Trigonometric.softmax(omega),
+        ];
         return of_one.map(|map| map.unwrap().conditioned(&conditioning(d, 1)).unwrap()).into();
     }
-    let dense = DenseExponential::new(vec![-0.1]).unwrap().softmax(omega()).unwrap();
-    let gaussian = Positive.gaussian(omega(), 1.3).unwrap();
-    maps(1, m, seed).into_iter().chain([dense, gaussian]).collect()
+    let dense = DenseExponential::new(vec![-0.1]).unwrap().softmax(omega).unwrap();
+    maps(1, m, seed).into_iter().chain([dense]).collect()
 }
 
 /// Errors of maps that see one coordinate of each point, whose products have their columns one after the other in memory. Mean squares over
-/// 400 draws lie within four of their standard errors of what is expected, and 2 % for what is beyond first order. For 33 means that
-/// fails by chance once in 500.
+/// 400 draws lie within four of their standard errors of what is expected, and 2 % for what is beyond first order. For 21 means that
+/// fails by chance once in 750.
 #[test]
 fn reports_in_one_dimension_agree_with_simulation() {
     let (m, draws) = (1024, 400);
@@ -117,10 +120,6 @@ fn reports_in_one_dimension_agree_with_simulation() {
             .collect();
         let size: f64 = softmax.iter().map(|v| v * v).sum();
         for (i, map) in of_rank_one(d, m, 5).iter().enumerate() {
-            // The last one is of the Gaussian kernel, whose weights are others.
-            if d == 1 && i == 5 {
-                continue;
-            }
             let mean = of_draws.iter().map(|all| all[i] / size).sum::<f64>() / draws as f64;
             let squares = of_draws.iter().map(|all| (all[i] / size - mean).powi(2)).sum::<f64>();
             let error = (squares / (draws * (draws - 1)) as f64).sqrt();
