@@ -74,10 +74,14 @@ mod sets;
 
 /// Whole maps against naive loops, where they are exact, hybrids of them, and identities. What is learnt from many draws follows
 /// from that: it is the same on each instruction set up to rounding, far below a standard error. How work is cut for threads does
-/// not depend on the set, and that a batch has the bits of its rows is tested on each.
+/// not depend on the set, and that a batch has the bits of its rows is tested on each. Shapes are checked before anything is computed.
 #[test]
 fn whole_maps_on_each_instruction_set() {
-    let others: Vec<&str> =
-        hybrid::BY_DRAWS.into_iter().chain(["conformance::threads_change_no_bit"]).collect();
+    let of_any_set = [
+        "conformance::threads_change_no_bit",
+        "conformance::parallel_regions_change_no_bit",
+        "conformance::wrong_shapes_are_refused_and_nothing_is_written",
+    ];
+    let others: Vec<&str> = hybrid::BY_DRAWS.into_iter().chain(of_any_set).collect();
     sets::run_on_each(&["conformance", "exact_points", "hybrid", "identity"], &others);
 }
