@@ -99,9 +99,9 @@ fn shows_what_is_stored<T: Real>() {
             if n > chunk {
                 x[[chunk, 2]] = T::nan();
             }
-            for side in [Side::X, Side::Y] {
+            for (side, threads) in [(Side::X, [1, 3]), (Side::Y, [2, 7])] {
                 let stored = stored(&map, side, &x);
-                for threads in THREADS {
+                for threads in threads {
                     let (bits, ends) = on_threads(threads, || folded(&map, side, &x));
                     assert!(bits == stored, "{map}, {n} rows on side {side:?}, {threads} threads");
                     assert_eq!(*ends.last().unwrap(), n);

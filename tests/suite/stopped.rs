@@ -18,6 +18,7 @@ use random_features::recipe::Draw;
 use random_features::{Error, Map, Positive, Real, Side, Trigonometric};
 
 use crate::common::{frequencies, points};
+use crate::threads::on_threads;
 
 /// What work gives whose watcher stops it as soon as it is asked, which is a tenth of a second after the beginning.
 fn stopped<R>(work: impl FnOnce() -> Result<R, Error>) -> Result<(), Error> {
@@ -50,11 +51,8 @@ fn all_stop<T: Real>() {
 
 #[test]
 fn features_and_gram_matrices_stop_when_they_are_told() {
-    for threads in [1, 3] {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(all_stop::<f32>);
-        pool.install(all_stop::<f64>);
-    }
+    on_threads(1, all_stop::<f32>);
+    on_threads(3, all_stop::<f64>);
 }
 
 /// Regressions with their models, on few points.
