@@ -162,14 +162,15 @@ fn coverage(sets: u64, map: impl Fn(u64) -> Map<f64>) -> [(f64, f64); 2] {
     })
 }
 
-/// Two-sided at 3 standard errors of 80 sets: a false alarm in 1 of 280 choices of seeds for each of the two.
+/// Two-sided at 3 standard errors of 80 sets, beyond what 256 frequencies err by: they cover 0.8963 ± 0.0009 of 400 other sets where the
+/// noise is known, 1024 cover 0.9000 ± 0.0013. A false alarm in 1 of 280 choices of seeds for each of the two.
 #[test]
 fn intervals_cover_what_they_promise() {
     let map = |seed| Trigonometric.gaussian(Orthogonal.draw(2, 256, seed).unwrap(), 0.5).unwrap();
     for (covered, error) in coverage(80, map) {
-        assert!((covered - 0.9).abs() < 3.0 * error, "{covered} ± {error}");
-        // A loss of a hundredth would be seen.
-        assert!(error < 0.0035, "{error}");
+        assert!((covered - 0.9).abs() < 0.004 + 3.0 * error, "{covered} ± {error}");
+        // A loss of fifteen thousandths would be seen.
+        assert!(error < 0.0022, "{error}");
     }
 }
 
