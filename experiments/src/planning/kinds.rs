@@ -84,7 +84,7 @@ fn opposite(n: usize, d: usize, norm: f64, seed: u64) -> Array2<f64> {
 fn clustered(n: usize, d: usize, seed: u64) -> Array2<f64> {
     let centres = normal(4, d, 0.6, 999);
     let mut x = normal(n, d, 0.15, seed);
-    x.rows_mut().into_iter().enumerate().for_each(|(i, mut row)| row += &centres.row((i * i) % 4));
+    x.rows_mut().into_iter().enumerate().for_each(|(i, mut row)| row += &centres.row((i / 2) % 4));
     x
 }
 
