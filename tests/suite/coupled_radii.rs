@@ -123,8 +123,8 @@ fn each_radius_has_its_law() {
 #[test]
 fn estimates_are_unbiased_and_of_the_closed_form_variance() {
     let (d, draws) = (4, 10_000);
-    let (x, y) = (point::<f64>(d, 1, 0.6), point::<f64>(d, 5, 0.5));
-    // Each draw is seen at four pairs of one kernel value and one variance.
+    // Each draw is seen at four pairs of one kernel value and one variance, whose x + y and x − y differ.
+    let (x, y) = (point::<f64>(d, 1, 0.6), point::<f64>(d, 11, 0.5));
     let pairs = (&shifted(&x, 1), &shifted(&y, 1));
     for radii in RadiusCoupling::ALL {
         let m = some_rows(radii);

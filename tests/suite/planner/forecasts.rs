@@ -8,7 +8,7 @@ use crate::common::Sample;
 use ndarray::{Array2, s};
 use random_features::Positive;
 use random_features::Trigonometric;
-use random_features::frequency::{Givens, Hadamard, Halton, Independent, Orthogonal, Sobol};
+use random_features::frequency::{Givens, Hadamard, Halton, Independent, Orthogonal, SimplexPlus, Sobol};
 use random_features::kernel::{Gaussian, Softmax};
 use random_features::planner::{Expected, Forecast, Planner, RankedRecipe};
 use random_features::recipe::{AnyCoupling, Draw};
@@ -103,7 +103,13 @@ fn simulated_couplings_are_what_more_draws_show() {
         let planner = small(softmax);
         // Two with closed forms, to which draws of the others are compared.
         let closed: [AnyCoupling; 2] = [Independent.into(), Orthogonal.into()];
-        let drawn = [Sobol.into(), Halton.into(), Hadamard::default().into(), Givens::default().into()];
+        let drawn = [
+            Sobol.into(),
+            Halton.into(),
+            Hadamard::default().into(),
+            Givens::default().into(),
+            SimplexPlus::default().into(),
+        ];
         let planner = planner.with_couplings(closed.into_iter().chain(drawn));
         let plan = planner.clone().with_max_features(32).plan().unwrap();
         let simulated: Vec<&RankedRecipe> = (plan.choices.iter())
