@@ -165,7 +165,8 @@ fn few_pairs_are_all_pairs() {
 /// Plans, forecasts and measurements tell a watcher their steps, and stop at any of them.
 #[test]
 fn long_work_is_watched_and_stopped() {
-    let x = normal(40, 3, 0.4, 1);
+    // Of 64 points not all pairs are evaluated.
+    let x = normal(64, 3, 0.4, 1);
     let planner = Planner::of_one_set(&x).unwrap().with_kernel(Gaussian::default());
     let planner = planner.with_couplings([Orthogonal.into(), Halton.into()]).with_max_features(16);
     #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
