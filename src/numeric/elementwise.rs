@@ -137,6 +137,17 @@ multiversion! {
 }
 
 #[inline(always)]
+fn scale_products_body<T: Real, const FMA: bool>(x: &mut [T], y: &[T], half: f64) {
+    x.iter_mut().zip(y).for_each(|(x, y)| *x *= *y);
+    scale_twice_body::<T, FMA>(x, half);
+}
+
+multiversion! {
+    /// x ← half² · (x · y) for each entry, saturated, by one factor after the other. A product of 0 stays so, however large the factor.
+    pub fn scale_products<T>(x: &mut [T], y: &[T], half: f64) = scale_products_body;
+}
+
+#[inline(always)]
 fn add_weighted_body<T: Real, const FMA: bool>(x: &mut [T], factor: f64, weight: f64, y: &[f64]) {
     x.iter_mut().zip(y).for_each(|(x, y)| *x = T::narrow(factor * (x.widen() + weight * y)));
 }
@@ -154,6 +165,17 @@ fn scaled_body<T: Lane, const FMA: bool>(out: &mut [T], x: &[T], factor: T) {
 multiversion! {
     /// out ← factor · x, in which no zero has a sign.
     pub fn scaled<T>(out: &mut [T], x: &[T], factor: T) = scaled_body;
+}
+
+#[inline(always)]
+fn add_two_body<T: Real, const FMA: bool>(out: &mut [f64], a: f64, x: &[T], b: f64, y: &[T]) {
+    let each = out.iter_mut().zip(x).zip(y);
+    each.for_each(|((out, x), y)| *out += a * x.widen() + b * y.widen());
+}
+
+multiversion! {
+    /// out ← out + a · x + b · y, in `f64`.
+    pub fn add_two<T>(out: &mut [f64], a: f64, x: &[T], b: f64, y: &[T]) = add_two_body;
 }
 
 multiversion! {
@@ -291,6 +313,18 @@ mod tests {
                 assert!(scaled.iter().zip(&x).all(|(scaled, x)| *scaled == end(*x)), "{isa:?}, {len}");
                 scale_twice(isa, &mut scaled, f64::NAN);
                 assert!(scaled.iter().all(|scaled| scaled.is_nan()), "{isa:?}, {len}");
+                let narrow: Vec<f32> = y.iter().map(|y| *y as f32).collect();
+                for half in [4.0, 1e200] {
+                    let mut products = x.clone();
+                    scale_products(isa, &mut products, &narrow, half);
+                    let mut expected: Vec<f32> = x.iter().zip(&narrow).map(|(x, y)| x * y).collect();
+                    scale_twice(isa, &mut expected, half);
+                    assert_eq!(products, expected, "{isa:?}, {len}");
+                }
+                let mut sums = y.clone();
+                add_two(isa, &mut sums, 0.5, &x, 3.0, &narrow);
+                let naive = |(x, y): (&f32, &f64)| y + 0.5 * f64::from(*x) + 3.0 * y;
+                assert!(sums.iter().copied().eq(x.iter().zip(&y).map(naive)), "{isa:?}, {len}");
             }
         }
     }

@@ -44,8 +44,8 @@ pub use arrays::{
 };
 pub use buffer::{Buffer, Fence, LINE, Stream, spread};
 pub use elementwise::{
-    add_minus, add_weighted, affine, divide, magnitudes, move_multiples, multiply, quotients, raise,
-    scale_twice, scaled, simplex, softmax, subtract, weigh,
+    add_minus, add_two, add_weighted, affine, divide, magnitudes, move_multiples, multiply, quotients, raise,
+    scale_products, scale_twice, scaled, simplex, softmax, subtract, weigh,
 };
 pub use exp::{exp_minus, exp_pair_minus, small_exp_minus, small_exp_pair_minus};
 pub use exp_m1::{cosh_m1, exp_m1};

@@ -85,14 +85,15 @@ pub(super) fn of_logarithms<T: Real>(
     let scales: Vec<f64> = (0..projection.dim()).map(|k| leaf.lengthscale.at(k)).collect();
     // Divisions by 1 change nothing, and take longer than all else.
     let is_unit = scales.iter().all(|scale| *scale == 1.0);
+    let (x, along) = (x.as_standard_layout(), along.as_standard_layout());
     let rows = out.rows_mut().into_iter().zip(cotangents.rows()).zip(along.rows()).zip(x.rows());
     for (((mut out, c), along), x) in rows {
         let row = 2.0 * leaf.row * numeric::plain_sum(isa, numeric::slice_of(&c));
-        let each = out.iter_mut().zip(along).zip(x);
         if is_unit {
-            each.for_each(|((out, along), x)| *out += slope * along.widen() + row * x.widen());
+            let (along, x) = (numeric::slice_of(&along), numeric::slice_of(&x));
+            numeric::add_two(isa, numeric::slice_of_mut(&mut out), slope, along, row, x);
         } else {
-            let each = each.zip(&scales);
+            let each = out.iter_mut().zip(along).zip(x).zip(&scales);
             each.for_each(|(((out, along), x), scale)| {
                 *out += (slope * along.widen() + row * (x.widen() / scale)) / scale;
             });

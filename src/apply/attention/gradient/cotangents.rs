@@ -139,8 +139,8 @@ impl<T: Real> Cotangents<T> {
             match self.terms[i] {
                 None => features.fill(T::zero()),
                 Some((term, of_estimate)) if form == Form::Logarithms => {
-                    features.iter_mut().zip(queries.row(first + i)).for_each(|(own, v)| *own *= *v);
-                    scale(features, term.log + of_estimate);
+                    let half = (0.5 * (term.log + of_estimate)).exp();
+                    numeric::scale_products(Isa::best(), features, queries.row(first + i), half);
                 }
                 Some((term, of_estimate)) => {
                     // From the row's scale to those of its blocks.
@@ -203,7 +203,10 @@ impl<T: Real> Cotangents<T> {
         let (program, side) = (setup.program, setup.reading_side());
         let (d, width) = (program.facts().dim, program.width());
         let count = self.features.len() / width;
-        self.of_points = Array2::zeros((count, d));
+        match self.of_points.dim() == (count, d) {
+            true => self.of_points.fill(0.0),
+            false => self.of_points = Array2::zeros((count, d)),
+        }
         let (x, cotangents) = (matrix_view(count, d, points), matrix_view(count, width, &self.features));
         let (rows, out) = (PulledRows { side, x, cotangents }, self.of_points.view_mut());
         match form {

@@ -64,9 +64,8 @@ impl<T: Real> Role<T> for NewQueries<'_, T> {
         i: usize,
         coefficients: &mut [T],
     ) -> Option<GradientTerm> {
-        let upstream = self.upstream.row(i);
-        coefficients.iter_mut().zip(upstream).for_each(|(own, g)| *own = *g);
-        let term = of_query(normalised, &sum, upstream);
+        copy(self.upstream.row(i), coefficients);
+        let term = of_query(normalised, &sum, coefficients);
         let numbers = term.map_or([0.0; SUMMARY], |term| [term.log, -term.weight, 1.0]);
         self.summaries.row_mut(i).iter_mut().zip(numbers).for_each(|(own, number)| *own = number);
         term
@@ -87,7 +86,7 @@ impl<T: Real> Role<T> for KnownQueries<'_, T> {
         i: usize,
         coefficients: &mut [T],
     ) -> Option<GradientTerm> {
-        coefficients.iter_mut().zip(self.upstream.row(i)).for_each(|(own, g)| *own = *g);
+        copy(self.upstream.row(i), coefficients);
         let summary = self.summaries.row(i);
         (summary[2] != 0.0).then_some(GradientTerm { weight: -summary[1], log: summary[0] })
     }
@@ -110,10 +109,8 @@ impl<T: Real> Role<T> for Keys<'_, T> {
         let Undivided { scale, normaliser, sums, seen } = sum;
         let seen = seen && counts;
         let sums = &mut sums[..own.len()];
-        Undivided { scale, normaliser, sums, seen }.write(false, self.of_values.row_mut(i).iter_mut());
-        let mut value = Vec::with_capacity(own.len());
-        self.values.rows(i..i + 1).read(T::one(), &mut value);
-        own.copy_from_slice(&value);
+        Undivided { scale, normaliser, sums, seen }.write(false, self.of_values.row_mut(i));
+        self.values.copy_row(i, own);
         one.fill(T::one());
         seen.then_some(GradientTerm { weight: 0.0, log: 0.0 })
     }
@@ -141,11 +138,19 @@ impl<T: Real> SplitRows for Keys<'_, T> {
     }
 }
 
-/// The term of a query; `None` if its output is 0 whatever the values.
+/// Writes a row to a slice of its length.
+fn copy<T: Copy>(row: ArrayView1<'_, T>, to: &mut [T]) {
+    match row.to_slice() {
+        Some(row) => to.copy_from_slice(row),
+        None => to.iter_mut().zip(row).for_each(|(to, v)| *to = *v),
+    }
+}
+
+/// The term of a query whose output has the gradient `upstream`; `None` if the output is 0 whatever the values.
 fn of_query<T: Real, U: Real>(
     normalised: bool,
     sum: &Undivided<'_, U>,
-    upstream: ArrayView1<'_, T>,
+    upstream: &[T],
 ) -> Option<GradientTerm> {
     let Undivided { scale, normaliser, ref sums, seen } = *sum;
     // As outputs do, gradients show a normaliser that is NaN, whatever its scale.
@@ -156,6 +161,25 @@ fn of_query<T: Real, U: Real>(
     if !normalised {
         return Some(GradientTerm { weight: 0.0, log: 0.0 });
     }
-    let products = upstream.iter().zip(&**sums).map(|(g, sum)| g.widen() * (sum.widen() / normaliser));
-    Some(GradientTerm { weight: -products.sum::<f64>(), log: -normaliser.ln() - scale })
+    let inverse = normaliser.recip();
+    // An inverse beyond the range would be no number for sums that are 0.
+    let product = match inverse.is_normal() {
+        true => product(upstream, sums, |sum| sum * inverse),
+        false => product(upstream, sums, |sum| sum / normaliser),
+    };
+    Some(GradientTerm { weight: -product, log: -normaliser.ln() - scale })
+}
+
+/// Σ gₖ `divided`(sₖ), in lanes: in a single sum each addition waits for the one before.
+fn product<T: Real, U: Real>(upstream: &[T], sums: &[U], divided: impl Fn(f64) -> f64) -> f64 {
+    const LANES: usize = 8;
+    let mut lanes = [0.0; LANES];
+    let mut add = |g: &[T], sums: &[U]| {
+        let each = lanes.iter_mut().zip(g).zip(sums);
+        each.for_each(|((lane, g), sum)| *lane += g.widen() * divided(sum.widen()));
+    };
+    let ((whole, rest), (sums, last)) = (upstream.as_chunks::<LANES>(), sums.as_chunks::<LANES>());
+    whole.iter().zip(sums).for_each(|(g, sums)| add(g, sums));
+    add(rest, last);
+    lanes.iter().sum()
 }

@@ -59,8 +59,12 @@ impl<T: Real> GradientRows<'_, T> {
         }
         reading.pull_back(token, of_point);
         // Adding 0 turns −0 into 0: the sign of a 0 may come from a later token.
-        let rows = self.gradients.row_mut(i).into_iter().zip(of_point);
-        rows.for_each(|(out, gradient)| *out = T::narrow(*gradient) + T::zero());
+        let narrow = |gradient: &f64| T::narrow(*gradient) + T::zero();
+        let mut out = self.gradients.row_mut(i);
+        match out.as_slice_mut() {
+            Some(out) => out.iter_mut().zip(of_point).for_each(|(out, gradient)| *out = narrow(gradient)),
+            None => out.iter_mut().zip(of_point).for_each(|(out, gradient)| *out = narrow(gradient)),
+        }
     }
 }
 

@@ -136,6 +136,14 @@ impl<'a, T: Real> Numbers<'a, T> {
         of_numbers!(self, |x, convert| x.select(Axis(0), rows).mapv(convert))
     }
 
+    /// Writes row `i` to a slice of its length.
+    pub fn copy_row(&self, i: usize, to: &mut [T]) {
+        of_numbers!(self, |x, convert| match x.row(i).to_slice() {
+            Some(row) => to.iter_mut().zip(row).for_each(|(to, v)| *to = convert(*v)),
+            None => to.iter_mut().zip(x.row(i)).for_each(|(to, v)| *to = convert(*v)),
+        });
+    }
+
     /// Appends all numbers times a factor, row by row.
     pub fn read(&self, factor: T, to: &mut Vec<T>) {
         let first = to.len();

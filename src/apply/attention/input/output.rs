@@ -61,7 +61,15 @@ impl<U: Real> Undivided<'_, U> {
 
     /// Writes the output. False if the normaliser is not positive although a key was seen; NaN counts as positive, since the
     /// output shows it.
-    pub fn write<'a, T: Real>(self, normalised: bool, out: impl Iterator<Item = &'a mut T>) -> bool {
+    pub fn write<T: Real>(self, normalised: bool, mut out: ArrayViewMut1<'_, T>) -> bool {
+        match out.as_slice_mut() {
+            // Loops over slices are vectorised.
+            Some(out) => self.write_to(normalised, out.iter_mut()),
+            None => self.write_to(normalised, out.iter_mut()),
+        }
+    }
+
+    fn write_to<'a, T: Real>(self, normalised: bool, out: impl Iterator<Item = &'a mut T>) -> bool {
         let Undivided { scale, normaliser, sums, seen } = self;
         let none = scale == f64::NEG_INFINITY || (normalised && normaliser <= 0.0);
         // Adding 0 turns −0 into 0: the sign of a 0 may come from a later value.
@@ -99,7 +107,7 @@ impl<T: Real> Undivided<'_, T> {
                 numeric::scaled(Isa::best(), out, self.sums, inverse);
                 true
             }
-            _ => self.write(normalised, out.iter_mut()),
+            _ => self.write(normalised, out),
         }
     }
 }

@@ -107,7 +107,7 @@ impl<T: Real> Sink<T> for Outputs<'_, T> {
     }
 
     fn take_wide(&mut self, i: usize, sum: Undivided<'_, f64>, _: f64) -> bool {
-        sum.write(self.normalised, self.rows.row_mut(i).iter_mut())
+        sum.write(self.normalised, self.rows.row_mut(i))
     }
 
     fn split<'b>(self: Box<Self>, at: usize) -> (BoxedSink<'b, T>, BoxedSink<'b, T>)
