@@ -4,7 +4,9 @@
 //! caller, and results of `ndarray`, may have any layout: they take `as_standard_layout` first.
 
 use ndarray::linalg::general_mat_mul;
-use ndarray::{Array2, ArrayRef, ArrayRef2, ArrayView, ArrayView2, ArrayViewMut, Axis, Dimension, Slice};
+use ndarray::{
+    Array2, ArrayRef, ArrayRef2, ArrayView, ArrayView1, ArrayView2, ArrayViewMut, Axis, Dimension, Slice,
+};
 
 /// The elements of an array in standard layout.
 #[inline]
@@ -28,6 +30,14 @@ pub fn slice_of_mut<A, D: Dimension>(array: &mut ArrayRef<A, D>) -> &mut [A] {
 pub fn into_slice_of<A, D: Dimension>(view: ArrayViewMut<'_, A, D>) -> &mut [A] {
     assert!(view.is_standard_layout(), "a view in standard layout");
     view.into_slice().unwrap_or_default()
+}
+
+/// Writes a row to a slice of its length.
+pub fn copy_row<A: Copy>(row: ArrayView1<'_, A>, out: &mut [A]) {
+    match row.to_slice() {
+        Some(row) => out.copy_from_slice(row),
+        None => out.iter_mut().zip(row).for_each(|(out, v)| *out = *v),
+    }
 }
 
 /// A row-major slice of `rows` × `columns` elements as a matrix.

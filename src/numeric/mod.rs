@@ -39,7 +39,7 @@ mod twofold;
 mod vector;
 
 pub use arrays::{
-    into_slice_of, matrix_of, matrix_times, matrix_view, row_products, slice_of, slice_of_mut,
+    copy_row, into_slice_of, matrix_of, matrix_times, matrix_view, row_products, slice_of, slice_of_mut,
     without_repeats,
 };
 pub use buffer::{Buffer, Fence, LINE, Stream, spread};

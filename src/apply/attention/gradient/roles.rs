@@ -5,6 +5,7 @@ use ndarray::{ArrayView1, ArrayView2, ArrayViewMut2};
 use super::super::input::{Numbers, SplitRows, Undivided};
 use super::rows::GradientTerm;
 use crate::Real;
+use crate::numeric::copy_row;
 
 /// What tokens are, and what is known of them.
 pub(super) trait Role<T: Real>: SplitRows + Send {
@@ -64,7 +65,7 @@ impl<T: Real> Role<T> for NewQueries<'_, T> {
         i: usize,
         coefficients: &mut [T],
     ) -> Option<GradientTerm> {
-        copy(self.upstream.row(i), coefficients);
+        copy_row(self.upstream.row(i), coefficients);
         let term = of_query(normalised, &sum, coefficients);
         let numbers = term.map_or([0.0; SUMMARY], |term| [term.log, -term.weight, 1.0]);
         self.summaries.row_mut(i).iter_mut().zip(numbers).for_each(|(own, number)| *own = number);
@@ -86,7 +87,7 @@ impl<T: Real> Role<T> for KnownQueries<'_, T> {
         i: usize,
         coefficients: &mut [T],
     ) -> Option<GradientTerm> {
-        copy(self.upstream.row(i), coefficients);
+        copy_row(self.upstream.row(i), coefficients);
         let summary = self.summaries.row(i);
         (summary[2] != 0.0).then_some(GradientTerm { weight: -summary[1], log: summary[0] })
     }
@@ -135,14 +136,6 @@ impl<T: Real> SplitRows for Keys<'_, T> {
         let ((values, others), (mask, later)) = (self.values.split_rows(at), self.mask.split_rows(at));
         let (own, rest) = self.of_values.split_rows(at);
         (Keys { values, mask, of_values: own }, Keys { values: others, mask: later, of_values: rest })
-    }
-}
-
-/// Writes a row to a slice of its length.
-fn copy<T: Copy>(row: ArrayView1<'_, T>, to: &mut [T]) {
-    match row.to_slice() {
-        Some(row) => to.copy_from_slice(row),
-        None => to.iter_mut().zip(row).for_each(|(to, v)| *to = *v),
     }
 }
 

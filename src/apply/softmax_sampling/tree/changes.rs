@@ -12,6 +12,7 @@ use crate::Real;
 use crate::apply::softmax_sampling::classes::Classes;
 use crate::engine::Program;
 use crate::error::{Error, Result};
+use crate::numeric::copy_row;
 
 impl<T: Real> Tree<T> {
     /// Gives some classes other points, in rows; the last row counts for a class that occurs twice.
@@ -31,7 +32,7 @@ impl<T: Real> Tree<T> {
         rows.dedup_by_key(|(class, _)| *class);
         let row_of = |class| rows.binary_search_by_key(&class, |(class, _)| *class).map(|i| rows[i].1);
         let write = |class, out: &mut [T]| match row_of(class) {
-            Ok(row) => copy(points, row, out),
+            Ok(row) => copy_row(points.row(row), out),
             Err(_) => out.copy_from_slice(self.points.run(class..class + 1)),
         };
         let leaves = self.leaves_of(rows.iter().map(|(class, _)| *class));
@@ -77,7 +78,7 @@ impl<T: Real> Tree<T> {
         // The first of these leaves may have classes already.
         let leaves: Vec<usize> = (new.start / self.leaf..new.end.div_ceil(self.leaf)).collect();
         let write = |class, out: &mut [T]| match new.contains(&class) {
-            true => copy(points, class - new.start, out),
+            true => copy_row(points.row(class - new.start), out),
             false => out.copy_from_slice(self.points.run(class..class + 1)),
         };
         let faulty = |class: usize| not_finite(class.saturating_sub(new.start));
@@ -141,8 +142,4 @@ impl<T: Real> Tree<T> {
 /// The error that a row of points has features that are not finite.
 fn not_finite(row: usize) -> Error {
     Error::NotFinite { what: "the features of the vectors", row, column: None }
-}
-
-fn copy<T: Real>(points: ArrayView2<'_, T>, row: usize, out: &mut [T]) {
-    out.iter_mut().zip(points.row(row)).for_each(|(out, v)| *out = *v);
 }
