@@ -35,7 +35,7 @@ fn couplings() -> [AnyCoupling; 4] {
     [Independent.into(), Orthogonal.into(), Simplex::default().into(), Antithetic(Orthogonal).into()]
 }
 
-/// Those of the kinds of points that are wanted, each with its couplings.
+/// Plans of the wanted kinds of points, each with its couplings, lose little on points that they have not seen.
 fn regrets_are_small<'a>(wanted: impl Fn(Kind) -> Option<(Kind, &'a [AnyCoupling])>) {
     let mut all = Vec::new();
     println!("{}", head());

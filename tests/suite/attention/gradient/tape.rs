@@ -38,7 +38,7 @@ fn bits_of<T: Real>(output: &Array4<T>, gradients: &Gradients<T>) -> [Vec<u64>; 
 const ALL: &[(usize, usize)] =
     &[(0, 1), (0, 3), (40_000, 1), (40_000, 3), (150_000, 1), (150_000, 3), (usize::MAX, 1), (usize::MAX, 3)];
 
-/// Those in which kinds of attention differ: something is kept but not all, or all.
+/// Budgets and threads in which kinds of attention differ: a tape keeps a part, or all.
 const SOME_AND_ALL: &[(usize, usize)] = &[(150_000, 3), (usize::MAX, 1), (usize::MAX, 3)];
 
 /// No budget, and no number of threads, changes a bit, in a first or a second backward pass.
