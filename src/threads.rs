@@ -118,16 +118,27 @@ impl<A: Default + Send> Pool<A> {
         items: impl IntoIterator<Item = I>,
         work: impl Fn(&mut A, I) -> R + Sync,
     ) -> Vec<R> {
-        let items = items.into_iter();
+        let mut items = items.into_iter();
+        self.map_next(items.size_hint(), &mut || items.next(), &work)
+    }
+
+    /// The results of `work` on items between the bounds in number. It is compiled for each type of items and results, and not
+    /// for each work.
+    fn map_next<I: Send, R: Send>(
+        &self,
+        bounds: (usize, Option<usize>),
+        next: &mut dyn FnMut() -> Option<I>,
+        work: &(dyn Fn(&mut A, I) -> R + Sync),
+    ) -> Vec<R> {
         // One item needs neither a list nor threads.
         #[cfg(feature = "rayon")]
-        if items.size_hint().1 != Some(1) && count() > 1 {
-            let mut places = Vec::with_capacity(items.size_hint().0);
-            for item in items {
+        if bounds.1 != Some(1) && count() > 1 {
+            let mut places = Vec::with_capacity(bounds.0);
+            while let Some(item) = next() {
                 places.push(Mutex::new(Place::Item(item)));
             }
             spread(places.len(), &|| {
-                let (mut loan, places, work) = (self.lend(), &places, &work);
+                let (mut loan, places) = (self.lend(), &places);
                 Box::new(move |i| {
                     if let Place::Item(item) = Place::exchange(&places[i], Place::Empty) {
                         let result = work(&mut loan.buffer, item);
@@ -137,8 +148,8 @@ impl<A: Default + Send> Pool<A> {
             });
             return Place::results(places);
         }
-        let (mut loan, mut results) = (self.lend(), Vec::with_capacity(items.size_hint().0));
-        for item in items {
+        let (mut loan, mut results) = (self.lend(), Vec::with_capacity(bounds.0));
+        while let Some(item) = next() {
             results.push(work(&mut loan.buffer, item));
         }
         results
@@ -155,7 +166,7 @@ impl<A: Default + Send> Pool<A> {
     }
 }
 
-/// The state of an item. Its functions are compiled for each type of items and results, and not for each work.
+/// The state of an item.
 #[cfg(feature = "rayon")]
 enum Place<I, R> {
     Item(I),

@@ -83,7 +83,7 @@ impl Clustering {
     /// # Errors
     /// The errors of [`from_parts`](Clustering::from_parts).
     pub fn new(centres: Array2<f64>) -> Result<Self> {
-        let mean_squares = centres.mapv(|v| v * v);
+        let mean_squares = centres.pow2();
         Self::from_parts(centres, mean_squares)
     }
 

@@ -112,7 +112,7 @@ impl GramSpectrum {
 fn wide<T: Real>(what: &'static str, x: &ArrayRef2<T>) -> Result<Array2<f64>> {
     check_finite(what, x)?;
     check_memory(what, x.nrows(), x.ncols().saturating_mul(size_of::<f64>()))?;
-    Ok(x.mapv(|v| v.widen()))
+    Ok(x.mapv(Real::widen))
 }
 
 once!(GramSpectrum::new::<T>, GramSpectrum::of_gram::<T>);

@@ -122,7 +122,7 @@ pub fn of_statistics(statistics: &Statistics) -> Result<f64> {
 #[cfg(all(feature = "regression", any(feature = "faer", feature = "ndarray-linalg")))]
 pub(crate) fn own_scales<T: Real>(points: &ArrayRef2<T>) -> Result<(Vec<f64>, f64)> {
     check_pairs("the number of points", points.nrows())?;
-    let mut scaled = points.mapv(|v| v.widen());
+    let mut scaled = points.mapv(Real::widen);
     let columns: Vec<_> = scaled.columns_mut().into_iter().collect();
     let medians = threads::map(columns, |mut column| {
         progress::check()?;
@@ -190,7 +190,7 @@ pub(crate) fn choose(n: usize, k: usize, rng: &mut Generator) -> Vec<usize> {
 
 /// ‖xᵢ − xⱼ‖² for all i < j.
 fn squared_distances<T: Real>(points: ArrayView2<'_, T>) -> Vec<f64> {
-    let points = points.mapv(|v| v.widen());
+    let points = points.mapv(Real::widen);
     let of_row = |i: usize| {
         let x = points.row(i);
         let square =

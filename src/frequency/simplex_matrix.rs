@@ -22,9 +22,9 @@ pub(super) fn multiply(mut v: ArrayViewMut2<'_, f64>) {
     let (mut upper, mut bottom) = v.view_mut().split_at(Axis(0), d - 1);
     let sum = upper.sum_axis(Axis(0));
     for mut row in upper.rows_mut() {
-        row.zip_mut_with(&sum, |v, sum| *v = stretch * *v - shift * sum);
+        row.iter_mut().zip(&sum).for_each(|(v, sum)| *v = stretch * *v - shift * sum);
     }
-    bottom.row_mut(0).zip_mut_with(&sum, |v, sum| *v = last * sum);
+    bottom.iter_mut().zip(&sum).for_each(|(v, sum)| *v = last * sum);
 }
 
 /// √(d/(d−1)), (√d+1)/(d−1)^{3/2} and (d−1)^{−1/2}.

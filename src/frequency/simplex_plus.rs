@@ -158,7 +158,7 @@ fn place(radii: &[f64], passes: usize) -> Array2<f64> {
             sum.scaled_add(-radius, &direction);
             let length = sum.dot(&sum).sqrt();
             if length > 0.0 {
-                direction.zip_mut_with(&sum, |s, others| *s = -others / length);
+                direction.assign(&(&sum / -length));
             }
             sum.scaled_add(*radius, &direction);
         }

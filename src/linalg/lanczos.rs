@@ -4,6 +4,7 @@ use ndarray::{Array1, Array2, ArrayView1, Axis, s};
 
 use super::{Backend, Eigen};
 use crate::error::Result;
+use crate::numeric::descending;
 use crate::{progress, threads};
 
 /// The least number of rows, and the least number of them for each pair, for which the method of Lanczos is faster.
@@ -84,13 +85,12 @@ impl Found {
     /// The least of the `count` largest values; −∞ if there are fewer.
     fn least(&self, count: usize) -> f64 {
         let mut values = self.values.clone();
-        values.sort_by(|a, b| b.total_cmp(a));
-        values.get(count - 1).copied().unwrap_or(f64::NEG_INFINITY)
+        values.sort_unstable_by(f64::total_cmp);
+        values.iter().nth_back(count - 1).copied().unwrap_or(f64::NEG_INFINITY)
     }
 
     fn sorted(self, count: usize) -> Eigen {
-        let mut order: Vec<usize> = (0..self.values.len()).collect();
-        order.sort_by(|i, k| self.values[*k].total_cmp(&self.values[*i]));
+        let mut order = descending(&self.values);
         order.truncate(count);
         let n = self.vectors.first().map_or(0, Array1::len);
         let mut vectors = Array2::zeros((n, order.len()));

@@ -68,7 +68,7 @@ impl Lu {
     /// u ← A⁻¹ u = C U⁻¹ L⁻¹ Pᵀ R u.
     fn substitute(&self, mut u: ArrayViewMut1<'_, Complex64>) {
         let (a, d) = (&self.factors, u.len());
-        u.zip_mut_with(&self.rows, |u, &r| *u *= r);
+        u.iter_mut().zip(&self.rows).for_each(|(u, r)| *u *= r);
         for (k, &row) in self.swaps.iter().enumerate() {
             u.swap(k, row);
         }
@@ -80,7 +80,7 @@ impl Lu {
             let known: Complex64 = (k + 1..d).map(|j| a[[k, j]] * u[j]).sum();
             u[k] = (u[k] - known) / a[[k, k]];
         }
-        u.zip_mut_with(&self.columns, |u, &c| *u *= c);
+        u.iter_mut().zip(&self.columns).for_each(|(u, c)| *u *= c);
     }
 }
 
@@ -88,14 +88,14 @@ impl Lu {
 /// and columns of zeros stay.
 fn equilibrate(matrix: &mut Array2<Complex64>, axis: Axis) -> Array1<f64> {
     let mut factors = Array1::ones(matrix.len_of(axis));
-    Zip::from(matrix.axis_iter_mut(axis)).and(&mut factors).for_each(|mut lane, factor| {
+    for (mut lane, factor) in matrix.axis_iter_mut(axis).zip(&mut factors) {
         let largest = lane.iter().map(|entry| entry.norm()).fold(0.0, f64::max);
         if largest > 0.0 {
             // The limit keeps powers of two normal.
             *factor = (-largest.log2().floor().clamp(-1022.0, 1022.0)).exp2();
-            lane.mapv_inplace(|entry| entry * *factor);
+            lane.iter_mut().for_each(|entry| *entry *= *factor);
         }
-    });
+    }
     factors
 }
 

@@ -12,6 +12,7 @@ use crate::kernel::{
     Component, Gaussian, Laplace, Lengthscale, Matern, PoweredExponential, Radius, RationalQuadratic,
     SpectralMixture,
 };
+use crate::numeric::descending;
 use crate::once::once;
 
 /// Pairs of points at which variances are compared.
@@ -132,9 +133,8 @@ fn shares(proportions: &[f64], m: usize) -> Vec<usize> {
     }
     let mut counts: Vec<usize> = proportions.iter().map(|v| share(low, *v) as usize).collect();
     // What rounding down leaves goes to those that gain most.
-    let gain = |q: &usize| proportions[*q].powi(2) / (counts[*q] as f64 * (counts[*q] + 1) as f64);
-    let mut order: Vec<usize> = (0..counts.len()).collect();
-    order.sort_by(|a, b| gain(b).total_cmp(&gain(a)));
+    let gain = |(v, count): (&f64, &usize)| v.powi(2) / (*count as f64 * (count + 1) as f64);
+    let order = descending(&proportions.iter().zip(&counts).map(gain).collect::<Vec<f64>>());
     let left = m.saturating_sub(counts.iter().sum());
     order.iter().cycle().take(left).for_each(|q| counts[*q] += 1);
     counts

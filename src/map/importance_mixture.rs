@@ -195,10 +195,10 @@ impl Weighted {
             progress::check()?;
             let place = total * rng.random::<f64>();
             let i = below.partition_point(|sum| *sum <= place).min(below.len() - 1);
-            omega.zip_mut_with(&points.row(i), |omega, x| {
+            for (omega, x) in omega.iter_mut().zip(points.row(i)) {
                 let normal: f64 = StandardNormal.sample(rng);
                 *omega = 2.0 * x + normal;
-            });
+            }
             let products = points.dot(&omega);
             let squares = products.iter().zip(&norms).map(|(product, norm)| 2.0 * (product + row * norm));
             let ln_sum = ln_sum_exp(&squares.collect::<Vec<f64>>());

@@ -20,6 +20,7 @@ mod exp_m1;
 mod hadamard;
 mod lane;
 mod ln;
+mod order;
 mod packed;
 mod pages;
 #[cfg(feature = "testing")]
@@ -53,6 +54,7 @@ pub use hadamard::hadamard_rounds;
 pub use isa::Isa;
 use lane::Lane;
 pub use ln::ln;
+pub(crate) use order::descending;
 pub use packed::{Packed, Panels, panel_width};
 pub use pages::{aligned_zeros, prefetch, zeros};
 #[cfg(feature = "testing")]

@@ -68,7 +68,7 @@ impl<T: Real> Descent<'_, '_, T> {
             terms.losses.slice_mut(s![part.run.clone()]).assign(&part.terms.losses);
             terms.pull.slice_mut(s![part.run.clone(), ..]).assign(&part.terms.pull);
             terms.second.slice_mut(s![part.run, ..]).assign(&part.terms.second);
-            pull.weights.row_mut(0).zip_mut_with(&Array1::from(part.weights), |sum, part| *sum += part);
+            pull.weights.iter_mut().zip(part.weights).for_each(|(sum, part)| *sum += part);
         })?;
         pull.intercepts[0] = terms.pull.sum();
         Ok((change, Ahead { terms, pull: Some(pull) }))

@@ -39,7 +39,7 @@ impl Given {
         check_size("the number of columns of targets", expected, columns.ncols())?;
         check_finite("the targets", columns)?;
         let weights = weights.map_or_else(|| Array1::ones(rows), |weights| weights.to_owned());
-        let given = Given { y: columns.mapv(|y| y.widen()), weights };
+        let given = Given { y: columns.mapv(Real::widen), weights };
         given.check(model.loss)?;
         Ok(given)
     }

@@ -1,6 +1,6 @@
 //! The choice of λ.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::conjugate::centred_products;
 use super::descent::Descent;
@@ -185,8 +185,7 @@ impl<'c> Division<'c> {
     /// The division of a criterion, if it has one.
     fn of<T: Real>(criterion: &Criterion<'c, T>, rows: usize) -> Result<Option<Self>> {
         if let Some(labels) = labels_of(criterion, rows)? {
-            let groups = labels.iter().collect::<BTreeSet<_>>().len();
-            check_parts(("the number of groups", groups), None, rows)?;
+            check_parts(("the number of groups", groups_of(labels).len()), None, rows)?;
             return Ok(Some(Division::Groups(labels)));
         }
         let folds = folds_of(criterion, rows)?;
@@ -206,14 +205,21 @@ impl<'c> Division<'c> {
                 (*blocks, (0..n).map(|row| Some(block_of(row, *blocks, n))).collect(), Some(*gap))
             }
             Division::Groups(labels) => {
-                let groups: BTreeSet<usize> = labels.iter().copied().collect();
+                let groups = groups_of(labels);
                 let folds = groups.len().min(FOLDS_OF_GROUPS);
-                let places: BTreeMap<usize, usize> =
-                    groups.into_iter().enumerate().map(|(place, group)| (group, place % folds)).collect();
-                (folds, labels.iter().map(|group| places.get(group).copied()).collect(), None)
+                let fold = |group| groups.binary_search(group).ok().map(|place| place % folds);
+                (folds, labels.iter().map(fold).collect(), None)
             }
         }
     }
+}
+
+/// The groups that rows have, ascending.
+fn groups_of(labels: &[usize]) -> Vec<usize> {
+    let mut groups = labels.to_vec();
+    groups.sort_unstable();
+    groups.dedup();
+    groups
 }
 
 /// The search for models whose second derivatives are computed.

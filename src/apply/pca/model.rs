@@ -194,7 +194,7 @@ impl<T: Real> KernelPca<T> {
         check_size("the number of columns of the components", self.variances.len(), components.ncols())?;
         let row = self.mean.len().saturating_mul(2 * size_of::<f64>());
         check_memory("rows of features", components.nrows(), row)?;
-        let mut components = components.mapv(|z| z.widen());
+        let mut components = components.mapv(Real::widen);
         for (mut column, variance) in components.columns_mut().into_iter().zip(&self.variances) {
             column *= factor(*variance);
         }

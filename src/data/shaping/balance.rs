@@ -34,7 +34,7 @@ impl Balance {
         let sides = backend.eigen(&a)?;
         let roots = sides.values.mapv(|value| value.max(ridge).sqrt());
         let root = scaled(&sides.vectors, &roots).dot(&sides.vectors.t());
-        let inverse = scaled(&sides.vectors, &roots.mapv(f64::recip)).dot(&sides.vectors.t());
+        let inverse = scaled(&sides.vectors, &roots.recip()).dot(&sides.vectors.t());
         progress::check()?;
         let product = backend.eigen(&root.dot(&b).dot(&root))?;
         // The value is at least that of two sides that consist of their ridge only.
@@ -42,7 +42,7 @@ impl Balance {
         // Roots are taken separately, because the ratio may overflow or underflow.
         let unit = size_y.sqrt().sqrt() / size_x.sqrt().sqrt();
         let left = scaled(&product.vectors, &fourth).t().dot(&inverse) * unit;
-        let right = scaled(&product.vectors, &fourth.mapv(f64::recip)).t().dot(&root) / unit;
+        let right = scaled(&product.vectors, &fourth.recip()).t().dot(&root) / unit;
         // One Newton step, because rounding errors are large relative to a small ridge.
         let off = left.dot(&right.t()) - Array2::<f64>::eye(d);
         let right = &right - &off.t().dot(&right);

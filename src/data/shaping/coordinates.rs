@@ -47,7 +47,7 @@ impl Coordinates {
         let d = x.nrows() as f64;
         let shared = cross.map_or(0.0, |cross| 2.0 * d * mean_variance(&cross));
         let shifted = d * mean_variance(&x) + d * mean_variance(&y) + shared;
-        let centre = (&mean_x + &mean_y).mapv(|c| c * c).sum();
+        let centre = (&mean_x + &mean_y).pow2().sum();
         Ok(Coordinates {
             left: falling.t().dot(&balance.left),
             right: falling.t().dot(&balance.right),
@@ -72,7 +72,7 @@ impl Coordinates {
         }
         let centre = self.left.dot(&(moments.x().mean()? - &self.mean_x))
             + self.right.dot(&(moments.y().mean()? - &self.mean_y));
-        phi += &centre.mapv(|c| c * c);
+        phi += &centre.pow2();
         Ok(dense::mean_ln_second_moment(&phi.mapv(|phi| phi.max(0.0)).to_vec(), rho))
     }
 

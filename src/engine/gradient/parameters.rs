@@ -59,7 +59,7 @@ pub(crate) fn sums_of_logarithms<T: Real>(
     let leaf = leaf_of_points(program)?;
     Some(sums_of_runs(leaf, x, cotangents, |_, cotangents| {
         let (m, slope) = (leaf.projection.m(), leaf.slopes[side as usize].re);
-        let wide = cotangents.mapv(|c| c.widen());
+        let wide = cotangents.mapv(Real::widen);
         let minus = matches!(leaf.lift, Lift::ExpPair).then(|| wide.slice(s![.., m..]));
         let plus = wide.slice(s![.., ..m]);
         let (sum, difference) = match minus {

@@ -347,7 +347,7 @@ impl<T: Real> Corrected<T> {
         let [phi, own] = [phi, own].map(|all| all.mapv(T::narrow));
         let explained = self.nystroem.pull_back(side, &x, &phi)?;
         let mut sum = self.features.pull_back(side, &x, &own)?;
-        sum.zip_mut_with(&explained, |sum, v| *sum = T::narrow(sum.widen() + v.widen()));
+        sum += &explained;
         Ok(sum)
     }
 

@@ -213,7 +213,7 @@ impl Nystroem {
         let Eigen { values, vectors, .. } = Backend::default().eigen(&gram)?;
         // An eigenvalue below 0 is rounding.
         let shares = values.mapv(|value| value.max(0.0) / (value.max(0.0) + lambda));
-        Ok(vectors.mapv(|v| v * v).dot(&shares))
+        Ok(vectors.pow2().dot(&shares))
     }
 
     #[inline(never)]

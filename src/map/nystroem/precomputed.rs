@@ -81,7 +81,7 @@ fn checked<T: Real>(gram: &ArrayRef2<T>) -> Result<Array2<f64>> {
     check_memory("kernel values", n, n.saturating_mul(size_of::<f64>()))?;
     let gram = matrix_of(n, n, gram.iter().map(|v| v.widen()).collect());
     let tolerance = T::epsilon().widen().sqrt();
-    let roots = gram.diag().mapv(f64::sqrt);
+    let roots = gram.diag().sqrt();
     for row in 0..n {
         let own = gram[[row, row]];
         if own < 0.0 {

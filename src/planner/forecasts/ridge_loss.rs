@@ -112,5 +112,5 @@ impl RidgeLoss {
 }
 
 fn mean_square(predicted: &Array2<f64>, targets: &Array2<f64>) -> f64 {
-    (predicted - targets).mapv(|v| v * v).sum() / targets.nrows() as f64
+    (predicted - targets).pow2().sum() / targets.nrows() as f64
 }

@@ -117,7 +117,7 @@ impl PlannedPoints {
                 if h % (heads / key_heads) == 0 {
                     y.update(&k)?;
                 }
-                let values = values.map(|v| v.slice(s![b, own, .., ..]).mapv(|v| v.widen()));
+                let values = values.map(|v| v.slice(s![b, own, .., ..]).mapv(Real::widen));
                 values.as_ref().map_or(Ok(()), |values| check_finite("the values", values))?;
                 if chosen.contains(&(b * heads + h)) {
                     some.push(HeadTokens::of(&q, &k, values.as_ref()));

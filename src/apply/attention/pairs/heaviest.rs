@@ -19,9 +19,8 @@ pub(in super::super) fn finite_softmax(mut logits: ArrayViewMut1<'_, f64>) {
 
 /// The indices of the `count` largest sums of weights, ascending: of equal ones the first, and none that is 0.
 pub(in super::super) fn heaviest(totals: &[f64], count: usize) -> Vec<usize> {
-    let mut keys: Vec<usize> = (0..totals.len()).filter(|j| totals[*j] > 0.0).collect();
-    // A stable sort, so that ties keep their order.
-    keys.sort_by(|i, j| totals[*j].total_cmp(&totals[*i]));
+    let mut keys = numeric::descending(totals);
+    keys.retain(|j| totals[*j] > 0.0);
     keys.truncate(count);
     keys.sort_unstable();
     keys

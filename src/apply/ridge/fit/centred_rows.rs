@@ -76,7 +76,7 @@ impl CentredRows {
             let root = weight.sqrt();
             row.iter_mut().zip(&mean).for_each(|(v, mean)| *v = (*v - mean) * root);
         }
-        Ok(CentredRows { features, mean, direction: shares.mapv(f64::sqrt), weight })
+        Ok(CentredRows { features, mean, direction: shares.sqrt(), weight })
     }
 
     /// The singular value decomposition of the rows, with the targets, n × t, in it.

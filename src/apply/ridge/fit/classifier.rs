@@ -115,7 +115,7 @@ impl<T: Real> RidgeClassifier<T> {
         labels: impl Into<Targets<'t, T>>,
     ) -> Result<Self> {
         check_size("the number of columns of predictions", self.model.intercepts.len(), scores.ncols())?;
-        self.calibrated(&scores.mapv(|score| score.widen()), &labels.into())
+        self.calibrated(&scores.mapv(Real::widen), &labels.into())
     }
 
     #[inline(never)]
@@ -166,7 +166,7 @@ impl<T: Real> RidgeClassifier<T> {
         scores: &ArrayRef2<T>,
         labels: impl Into<Targets<'t, T>>,
     ) -> Result<Self> {
-        self.with_threshold_of(&scores.mapv(|score| score.widen()), &labels.into())
+        self.with_threshold_of(&scores.mapv(Real::widen), &labels.into())
     }
 
     #[inline(never)]

@@ -41,7 +41,7 @@ impl<T: Real> RidgeSpectrum<T> {
         let mut values = targets.values;
         let [count, log_precisions] = rows.targets.counts();
         if let Some(weights) = weights {
-            values *= &weights.mapv(f64::sqrt).insert_axis(Axis(1));
+            values *= &weights.sqrt().insert_axis(Axis(1));
         }
         let squares = values.columns().into_iter().map(|column| column.dot(&column)).collect();
         let RowAxes { space, axes, rounding, mean, weight } = centred.decomposed(&values, intercept)?;
@@ -81,7 +81,7 @@ impl<T: Real> RidgeSpectrum<T> {
             normal,
             shrinkage,
             vectors: axes,
-            rotated: &space.values.mapv(f64::sqrt).insert_axis(Axis(1)) * &space.rotated,
+            rotated: &space.values.sqrt().insert_axis(Axis(1)) * &space.rotated,
             dual: Some(Dual { space, places: RowPlaces::of(rows) }),
         })
     }
@@ -149,10 +149,8 @@ impl Dual {
             progress::check()?;
             let residuals = self.space.left_out(*lambda);
             // The residuals are of √w y, so that their squares are weighted.
-            places
-                .iter()
-                .flatten()
-                .for_each(|i| each.zip_mut_with(&residuals.row(*i), |sum, e| *sum += e * e));
+            let squares = residuals.pow2();
+            places.iter().flatten().for_each(|i| each += &squares.row(*i));
             each.mapv_inplace(|sum| or_infinite(sum / total));
         }
         Ok(ErrorTable::of_targets(each))

@@ -142,7 +142,7 @@ impl CentredTargets {
     ) -> Result<Self> {
         let zeros = || Array1::zeros(targets.ncols());
         let mut centred = CentredTargets {
-            values: targets.mapv(|y| y.widen()),
+            values: targets.mapv(Real::widen),
             references: zeros(),
             offsets: zeros(),
             out_of_range: None,
@@ -235,7 +235,7 @@ impl<T: Real> KernelRidge<T> {
     /// not finite, [`Parameter`](Error::Parameter) if the regression has one target.
     #[inline(never)]
     pub fn classify_from_gram(&self, gram: &ArrayRef2<T>) -> Result<Vec<usize>> {
-        let predictions = self.predict_from_gram(gram)?.mapv(|v| v.widen());
+        let predictions = self.predict_from_gram(gram)?.mapv(Real::widen);
         best_classes(&predictions, |class| {
             let weights = self.coefficients.column(class);
             self.intercepts[class] != T::zero() || weights.iter().any(|weight| *weight != T::zero())

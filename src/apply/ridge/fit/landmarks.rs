@@ -60,7 +60,7 @@ impl<T: Real> Landmarks<T> {
             points.nrows().saturating_mul(3 * size_of::<f64>()),
         )?;
         progress::check()?;
-        let mut gram = kernel.gram(&points, &points)?.mapv(|v| v.widen());
+        let mut gram = kernel.gram(&points, &points)?.mapv(Real::widen);
         progress::check()?;
         // The jitter is above the rounding errors of eigenvalues, so that the factor exists.
         let largest = gram.diag().iter().fold(0.0, |a: f64, v| a.max(*v));
@@ -86,7 +86,7 @@ impl<T: Real> Landmarks<T> {
 
     fn shares_by(&self, kernel: &dyn Kernel<T>, x: &ArrayRef2<T>) -> Result<Vec<Share>> {
         let x = standardised(self.inputs.as_ref(), x)?;
-        let mut values = kernel.gram(&self.points, &x)?.mapv(|v| v.widen());
+        let mut values = kernel.gram(&self.points, &x)?.mapv(Real::widen);
         // Values that are not finite become 0; the point's own K(x, x) is NaN.
         values.mapv_inplace(|v| if v.is_finite() { v } else { 0.0 });
         let solved = self.factor.solve(&values)?;

@@ -184,11 +184,11 @@ impl<T: Real> RidgeSpectrum<T> {
         let values = &self.shrinkage.values;
         if lambda == 0.0 && self.few_rows {
             let least = self.normal.least();
-            column.zip_mut_with(values, |c, s| *c *= if *s > least { s.recip() } else { 0.0 });
+            column *= &values.mapv(|s| if s > least { s.recip() } else { 0.0 });
             return Ok(());
         }
         self.check(lambda)?;
-        column.zip_mut_with(values, |c, s| *c /= s + lambda);
+        column /= &(values + lambda);
         Ok(())
     }
 

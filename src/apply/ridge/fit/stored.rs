@@ -75,7 +75,7 @@ impl<T: Real> From<&RidgePosterior<T>> for StoredPosterior<T> {
             lambdas: lambdas.clone(),
             noise: noise.clone(),
             mean: *mean,
-            landmarks: landmarks.as_ref().map(|landmarks| landmarks.points().mapv(|v| v.widen())),
+            landmarks: landmarks.as_ref().map(|landmarks| landmarks.points().mapv(Real::widen)),
         }
     }
 }

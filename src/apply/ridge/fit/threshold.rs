@@ -1,6 +1,7 @@
 //! The threshold between two classes.
 
 use crate::error::{Error, Result};
+use crate::numeric::descending;
 
 /// The score of a row for the larger of two classes, the weight of the row, and whether it is of that class.
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +15,8 @@ pub(super) struct ScoredRow {
 /// larger class. It is in the middle between two scores, or infinite; of equally good ones, the nearest to ½ is taken.
 pub(super) fn best_threshold(mut rows: Vec<ScoredRow>) -> Result<f64> {
     rows.retain(|row| row.weight > 0.0);
-    rows.sort_by(|a, b| a.score.total_cmp(&b.score));
+    let order = descending(&rows.iter().map(|row| -row.score).collect::<Vec<f64>>());
+    let rows: Vec<ScoredRow> = order.into_iter().map(|row| rows[row]).collect();
     let total =
         |larger: bool| rows.iter().filter(|row| row.is_larger == larger).map(|row| row.weight).sum::<f64>();
     let (positive, negative) = (total(true), total(false));

@@ -129,7 +129,7 @@ impl<'g, T: Real> Without<'g, T> {
         let mut norms = Vec::new();
         for (k, level) in self.levels.each.iter().enumerate() {
             let divisors = self.divisors(level.lambda);
-            let shrunk = &u / &divisors.mapv(f64::sqrt);
+            let shrunk = &u / &divisors.sqrt();
             let weighted = &shrunk * &roots;
             let mut left = -weighted.dot(&weighted.t());
             left.diag_mut().mapv_inplace(|v| 1.0 + v);
@@ -169,7 +169,7 @@ impl<'g, T: Real> Without<'g, T> {
             progress::check()?;
             let divisors = self.divisors(level.lambda);
             let mut left = -&gram;
-            left.diag_mut().zip_mut_with(&divisors, |v, divisor| *v += divisor);
+            left.diag_mut().iter_mut().zip(&divisors).for_each(|(v, divisor)| *v += divisor);
             let Some(factor) = Backend::default().definite_cholesky(&left)? else {
                 norms.push(f64::INFINITY);
                 solved.push(None);

@@ -66,7 +66,7 @@ pub(super) fn fitted(squares: &[f64]) -> Result<Mechanism> {
 /// The mean of each coordinate of (x + y)² over pairs.
 pub(super) fn mean_squares([x, y]: &[Array2<f64>; 2]) -> Vec<f64> {
     let mean = |x: &Array2<f64>| x.sum_axis(Axis(0)) / x.nrows() as f64;
-    let square = |x: &Array2<f64>| mean(&x.mapv(|v| v * v));
+    let square = |x: &Array2<f64>| mean(&x.pow2());
     let squares = square(x) + square(y) + 2.0 * mean(x) * mean(y);
     squares.into_iter().map(|v| v.max(0.0)).collect()
 }

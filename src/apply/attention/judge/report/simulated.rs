@@ -151,8 +151,8 @@ impl<'a> Redrawn<'a> {
         {
             let (total, own) = query.add(&estimates, &self.sample.values);
             // The error of e/Σe about p to first order: e − p Σe where Σe is about 1.
-            square.0 += (&estimates - &(&weights * total)).mapv(|v| v * v).sum();
-            square.1 += (own - &(&output * total)).mapv(|v| v * v).sum();
+            square.0 += (&estimates - &(&weights * total)).pow2().sum();
+            square.1 += (own - &(&output * total)).pow2().sum();
         }
         self.squares.push(square);
         Ok(())
@@ -203,7 +203,7 @@ impl Query {
     fn add(&mut self, estimates: &ArrayView1<'_, f64>, values: &Array2<f64>) -> (f64, &Array1<f64>) {
         let total = estimates.sum();
         self.estimates += estimates;
-        self.squares += &estimates.mapv(|v| v * v);
+        self.squares += &estimates.pow2();
         self.products.scaled_add(total, estimates);
         self.draws.push((total, estimates.dot(values)));
         (total, &self.draws[self.draws.len() - 1].1)
@@ -228,7 +228,7 @@ impl Query {
         let biases = &p - &exact.weights;
         let zero = Array1::<f64>::zeros(exact.output.len());
         let about = self.draws.iter().fold(zero, |sum, draw| sum + &draw.1) / (count * mean);
-        let distance = |draw: &(f64, Array1<f64>)| (&draw.1 - &(draw.0 * &about)).mapv(|v| v * v).sum();
+        let distance = |draw: &(f64, Array1<f64>)| (&draw.1 - &(draw.0 * &about)).pow2().sum();
         let of_output = variance(self.draws.iter().map(distance).sum());
         let biases = [biases, &about - &exact.output];
         let [weights, output] =

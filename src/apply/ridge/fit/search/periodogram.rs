@@ -34,6 +34,11 @@ pub(super) struct Peak {
     pub power: f64,
 }
 
+/// Sorts peaks from the strongest to the weakest.
+pub(super) fn sort_by_power(peaks: &mut [Peak]) {
+    peaks.sort_by(|a, b| b.power.total_cmp(&a.power));
+}
+
 /// The number of rows that are read, for points in d dimensions.
 pub(super) fn rows(d: usize) -> usize {
     ((EVALUATIONS / 2 / d.max(1)) as f64).sqrt().min(ROWS as f64) as usize
@@ -64,7 +69,7 @@ pub(super) fn peaks(
             is_significant(power, n, d).then_some(Peak { coordinate, omega, power })
         };
         let mut found: Vec<Peak> = powers.rows().into_iter().filter_map(peak).collect();
-        found.sort_by(|a, b| b.power.total_cmp(&a.power));
+        sort_by_power(&mut found);
         Ok(found)
     };
     let found = threads::map(0..d, of_coordinate).into_iter().collect::<Result<Vec<_>>>()?;

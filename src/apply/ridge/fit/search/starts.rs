@@ -64,8 +64,8 @@ impl<T: Real> Search<'_, '_, T> {
         let rows = self.training();
         let (n, d) = (rows.x.nrows(), rows.x.ncols());
         let rows = rows.select(&self.draw(n, n.min(periodogram::rows(d)), 3))?;
-        let x = self.seen(&rows.x)?.mapv(|v| v.widen());
-        let y = rows.targets.columns.mapv(|v| v.widen());
+        let x = self.seen(&rows.x)?.mapv(Real::widen);
+        let y = rows.targets.columns.mapv(Real::widen);
         let weights: Array1<f64> = (0..x.nrows()).map(|i| rows.weight(i)).collect();
         periodogram::peaks(x.view(), y.view(), weights.view())
     }
@@ -102,7 +102,7 @@ impl<T: Real> Search<'_, '_, T> {
         let seen = [scales.at(-4).at(0), scales.at(4).at(0)];
         let mut peaks = self.peaks()?;
         peaks.retain(|peak| !(seen[0]..=seen[1]).contains(&peak.omega.recip()));
-        peaks.sort_by(|a, b| b.power.total_cmp(&a.power));
+        periodogram::sort_by_power(&mut peaks);
         peaks.truncate(WAVES);
         let parts = self.parts.len().max(1);
         let of_peak = |peak: &Peak| OF_WAVE.map(|factor| Lengthscale::from(factor / peak.omega));
