@@ -166,14 +166,22 @@ impl Clustering {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if the point does not have d entries, [`NotFinite`](Error::NotFinite) if one is not
-    /// finite.
+    /// finite or if the squared distance to each centre overflows `f64`.
     #[inline(never)]
     pub fn nearest<T: Real>(&self, point: &ArrayRef1<T>) -> Result<usize> {
         check_size("the dimension of the point", self.dim(), point.len())?;
         if let Some(column) = point.iter().position(|v| !v.is_finite()) {
             return Err(Error::NotFinite { what: "the point", row: 0, column: Some(column) });
         }
-        Ok(self.nearest_to(&point.to_vec()))
+        let (place, distance) = nearest(Isa::best(), slice_of(&self.centres), &point.to_vec());
+        if !distance.is_finite() {
+            return Err(Error::NotFinite {
+                what: "the squared distance of the point to a centre",
+                row: 0,
+                column: None,
+            });
+        }
+        Ok(place)
     }
 
     /// The nearest centre of a point in ℝᵈ; 0 if it is not finite.

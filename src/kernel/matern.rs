@@ -209,7 +209,7 @@ impl ShiftInvariant for Matern {
             }
             Smoothness::FiveHalves => {
                 let scaled = 5f64.sqrt() * distance;
-                (scaled + scaled * scaled / 3.0).ln_1p() - scaled
+                (scaled + scaled * scaled / 3.0).min(f64::MAX).ln_1p() - scaled
             }
             Smoothness::Nu(nu) => gamma_mixture::ln_mean(nu, square),
         })

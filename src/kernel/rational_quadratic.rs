@@ -93,7 +93,7 @@ impl ShiftInvariant for RationalQuadratic {
     }
 
     fn ln_variance(&self, delta: &[f64]) -> f64 {
-        let t = delta.iter().map(|v| v * v).sum::<f64>() / (2.0 * self.alpha);
+        let t = (delta.iter().map(|v| v * v).sum::<f64>() / (2.0 * self.alpha)).min(f64::MAX);
         // (1+t)⁴/(1+4t) − 1 without the terms of order 0 and 1, which cancel.
         let gap = if t < 1e60 {
             (t * t * (6.0 + t * (4.0 + t)) / (1.0 + 4.0 * t)).ln_1p()

@@ -1,6 +1,6 @@
 //! Gaussian elimination with partial pivoting, for the small complex matrices that are parameters of maps.
 
-use ndarray::{Array1, Array2, ArrayViewMut1, Axis, Zip};
+use ndarray::{Array1, Array2, ArrayViewMut1, Axis};
 use num_complex::Complex64;
 
 use crate::error::{Error, Result, check_size};

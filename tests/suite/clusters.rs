@@ -643,3 +643,10 @@ fn a_limit_of_one_is_allowed() {
     let diagonal = Diagonal::from(Formula::Real).with_limit(1.0);
     assert!(diagonal.entries(&clusters(1.0), 0, &clusters(2.0), 0).is_ok());
 }
+
+#[test]
+fn a_point_whose_distances_overflow_has_no_nearest_centre() {
+    let clusters = Clustering::new(arr2(&[[0.0], [1e150]])).unwrap();
+    assert_eq!(clusters.nearest(&arr1(&[9e149])).unwrap(), 1);
+    assert!(matches!(clusters.nearest(&arr1(&[1e200])), Err(Error::NotFinite { row: 0, .. })));
+}

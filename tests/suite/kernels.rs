@@ -481,3 +481,18 @@ fn laws_of_ones_own_are_verified() {
     let map = Trigonometric.build::<f64>(Frequencies::from_rows(rows).unwrap(), shells()).unwrap();
     assert!(map.kernel().is_none());
 }
+
+/// Squared distances overflow before kernels are 0 by their exponents.
+#[test]
+fn kernels_of_points_that_are_very_far_apart() {
+    let [x, y] = [arr1(&[1e154]), arr1(&[0.0])];
+    for smoothness in [Smoothness::Half, Smoothness::ThreeHalves, Smoothness::FiveHalves, Smoothness::Nu(2.2)]
+    {
+        assert_eq!(Matern::new(smoothness, 1.0).unwrap().value(&x, &y), 0.0, "{smoothness:?}");
+    }
+    // One cosine has the variance ½ where the kernel is 0.
+    for distance in [1e20, 1e100, 1e154, 1e200] {
+        let ln = RationalQuadratic::new(1.0, 1.0).unwrap().ln_variance(&[distance]);
+        assert!((ln - 0.5f64.ln()).abs() < 1e-12, "{distance:e}: {ln}");
+    }
+}

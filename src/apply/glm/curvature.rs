@@ -54,12 +54,13 @@ impl Curvature {
         Ok(Curvature { kind: matrix.kind(factor), shifted, is_counted: sums.is_counted() })
     }
 
-    /// The trace of the second derivatives for one decision value η, without λ.
+    /// The trace of the second derivatives for one decision value η, without λ; 0 if rounding hides it.
     pub fn trace<T: Real>(sums: &GlmSums<T>) -> f64 {
         let values = sums.model.values();
         let matrix = if values == 1 { Hessian::single(sums) } else { Hessian::bordered(sums) };
         let entries = matrix.a.diag().into_iter().zip(&matrix.penalised);
-        entries.map(|(entry, is)| entry * is).sum::<f64>() / values as f64
+        let trace = entries.map(|(entry, is)| entry * is).sum::<f64>();
+        seen_trace::<T>(trace, &matrix.mean, matrix.total) / values as f64
     }
 
     /// The step that takes a gradient to 0.
@@ -136,6 +137,12 @@ pub(super) fn factorised(
         }
     }
     Ok(None)
+}
+
+/// The trace of centred products; 0 if rounding hides it, as where all rows have equal features.
+pub(super) fn seen_trace<T: Real>(trace: f64, mean: &Array1<f64>, total: f64) -> f64 {
+    let cancelled = total * mean.dot(mean);
+    if trace > GramSums::<T>::rounding() * cancelled { trace } else { 0.0 }
 }
 
 /// Σ s(φ − mean)(φ − mean)ᵀ, of which the lower triangle is used, the mean and Σ s. Without an intercept the mean and Σ s are 0.

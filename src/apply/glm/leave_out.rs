@@ -101,8 +101,11 @@ impl<T: Real> Descent<'_, '_, T> {
     }
 }
 
-/// (I − VW)⁻¹V g = L(I − LᵀWL)⁻¹Lᵀ g for V = LLᵀ; `None` where rounding hides it.
+/// (I − VW)⁻¹V g = L(I − LᵀWL)⁻¹Lᵀ g for V = LLᵀ; `None` where rounding hides it. It is 0 for a row without features.
 fn left_out(v: Array2<f64>, own: &Array2<f64>, pull: ArrayView1<'_, f64>) -> Option<Array1<f64>> {
+    if v.iter().all(|v| *v == 0.0) {
+        return Some(Array1::zeros(v.nrows()));
+    }
     let factor = Backend::default().cholesky(&v).ok()?;
     let lower = factor.lower();
     let left = Array2::<f64>::eye(v.nrows()) - lower.t().dot(own).dot(&lower);

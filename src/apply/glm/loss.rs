@@ -78,6 +78,11 @@ pub(super) struct LossTerms {
 }
 
 impl GlmLoss {
+    /// The most that the weight of a row adds to what is measured in rows: the weights of counts may be exposures.
+    pub fn most_of_exposure(self) -> f64 {
+        if self == GlmLoss::Poisson { 1.0 } else { f64::INFINITY }
+    }
+
     /// The loss of a row of weight 1. Writes −∂/∂η to `pull`, and the second derivative (for several classes the probabilities)
     /// to `second`.
     pub fn of_row(self, eta: &[f64], y: &[f64], pull: &mut [f64], second: &mut [f64]) -> f64 {

@@ -1,6 +1,6 @@
 //! [`ClassSample`]: a random sample of the rows of a stream, by which it sees how far its model has moved.
 
-use ndarray::{Array1, Array2, ArrayView1};
+use ndarray::{Array2, ArrayView1};
 
 use super::{Glm, GlmLoss, Response};
 use crate::Real;
@@ -167,7 +167,7 @@ impl<T: Real> Glm<T> {
     }
 
     /// Minus the derivatives by which responses are smoothed, n × k: rows of all other responses, each of which counts as much as
-    /// a row of the data.
+    /// a row of the data. For counts half a count, or half the weight of a row if that is less: exposures have any unit.
     pub(super) fn smoothing(&self, response: &Response) -> Array2<f64> {
         let share = 1.0 / self.values().max(2) as f64;
         let mut all = response.y.mapv(|y| match self.loss {
@@ -175,8 +175,9 @@ impl<T: Real> Glm<T> {
             GlmLoss::SquaredHinge => -y,
             GlmLoss::Poisson => 0.5,
         });
-        let weights: &Array1<f64> = &response.weights;
-        all.rows_mut().into_iter().zip(weights).for_each(|(mut row, weight)| row *= *weight);
+        let most = self.loss.most_of_exposure();
+        let rows = all.rows_mut().into_iter().zip(&response.weights);
+        rows.for_each(|(mut row, weight)| row *= weight.min(most));
         all
     }
 }

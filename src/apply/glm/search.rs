@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::conjugate::centred_products;
+use super::curvature::seen_trace;
 use super::descent::Descent;
 use super::few_rows::{FEW_FOR_SEARCH, FewRows};
 use super::posterior::NO_EVIDENCE;
@@ -72,8 +73,8 @@ impl<T: Real> Glm<T> {
     /// | `Forward` | mean loss at each block of rows, of the model of the blocks before it |
     /// | `LogEvidence` | minus the log evidence by Laplace's approximation, in nats; for two classes and for counts |
     ///
-    /// A fold is not tested if a class occurs in no other fold, since the model of the others has no minimum. Each λ
-    /// takes one fit for each fold or block, which multiplies the time of a search by their number.
+    /// A fold is not tested if the model of the others has no minimum: if a class occurs in no other fold, or if their counts
+    /// are all 0. Each λ takes one fit for each fold or block, which multiplies the time of a search by their number.
     ///
     /// # Errors
     /// The errors of [`fit`](Glm::fit). [`Unsupported`](Error::Unsupported) for other criteria, and for the evidence of several
@@ -267,8 +268,8 @@ fn by_rows<T: Real>(descent: &mut Descent<'_, '_, T>, by: By) -> Result<GlmFit<T
 fn by_splits<T: Real>(mut descent: Descent<'_, '_, T>, division: &Division<'_>) -> Result<GlmFit<T>> {
     let response = descent.response;
     let top = if descent.model.is_large() {
-        let (products, ..) = centred_products(&descent)?;
-        0.5 * products.diag().sum()
+        let (products, mean, total) = centred_products(&descent)?;
+        0.5 * seen_trace::<T>(products.diag().sum(), &mean, total)
     } else {
         let terms = descent.model.loss.terms(&descent.eta, response);
         Curvature::trace(&descent.sums(&terms)?)
@@ -281,13 +282,18 @@ fn by_splits<T: Real>(mut descent: Descent<'_, '_, T>, division: &Division<'_>) 
         [rest, response.only(|i| folds[i] == Some(fold))]
     });
     let whole = classes_of(&descent.model, response);
+    let is_of_counts = descent.model.loss == GlmLoss::Poisson;
     let is_complete = |[rest, held_out]: &[Response; 2]| {
-        held_out.weights.sum() > 0.0 && rest.weights.sum() > 0.0 && classes_of(&descent.model, rest) == whole
+        let has_minimum = classes_of(&descent.model, rest) == whole && (!is_of_counts || rest.total() > 0.0);
+        held_out.weights.sum() > 0.0 && rest.weights.sum() > 0.0 && has_minimum
     };
     let parts: Vec<[Response; 2]> = parts.filter(is_complete).collect();
     let held_out: f64 = parts.iter().map(|[_, held_out]| held_out.weights.sum()).sum();
     if parts.is_empty() {
-        return Err(Error::NoData { what: "a test of a model whose rows have all classes" });
+        let of_classes = "a test of a model whose rows have all classes";
+        let what =
+            if is_of_counts { "a test of a model whose rows have a count above 0" } else { of_classes };
+        return Err(Error::NoData { what });
     }
     let mut models = vec![descent.model.clone(); parts.len()];
     let errors = over_grid(top, |_, lambda| {

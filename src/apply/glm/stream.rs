@@ -17,7 +17,8 @@ use crate::{Points, Real, Targets, progress};
 const BATCH: usize = 64;
 /// The maximum number of steps of Newton's method for a batch.
 const ROUNDS: usize = 100;
-/// The decrease of the loss, as a multiple of the mean weight, below which a step is not followed by another.
+/// The decrease of the loss, as a multiple of the mean weight, below which a step is not followed by another. For counts the mean
+/// weight is taken as 1 if it is larger.
 const ENOUGH: f64 = 0.1;
 /// The part of the sum of |∂/∂η| that linearised losses may miss.
 const DRIFT: f64 = 0.5;
@@ -57,7 +58,8 @@ const DRIFT: f64 = 0.5;
 /// back.
 ///
 /// Responses are smoothed as if one further row, which belongs to all classes in equal parts, were spread over the
-/// points. The intercept thus stays finite while a class has no rows. For counts, half a count is spread.
+/// points. The intercept thus stays finite while a class has no rows. For counts, half a count is spread over the points in equal
+/// parts, or less if weights are below 1.
 ///
 /// A stream also keeps a uniform sample of 512 rows of each class. At these rows it compares derivatives of the linearised losses
 /// with those of the losses. If they differ by more than half on average, for example after many rows of one class, earlier rows
@@ -191,7 +193,7 @@ impl<T: Real> GlmStream<T> {
             self.count(source)?;
         }
         let model = self.model.clone();
-        let enough = enough(added);
+        let enough = self.enough(added);
         let mut moved = self.minimise(added, enough)?;
         let mut samples = std::mem::take(&mut self.samples);
         if self.has_drifted(&samples, added, &moved)? {
@@ -303,6 +305,17 @@ impl<T: Real> GlmStream<T> {
             eta = after;
         }
         Ok(Vec::new())
+    }
+
+    /// The decrease of the loss below which no further step is taken for a batch.
+    fn enough(&self, added: &[ObservedRows<'_, T>]) -> f64 {
+        let rows: usize = added.iter().map(|source| source.response.present()).sum();
+        let weight: f64 = added.iter().map(|source| source.response.weights.sum()).sum();
+        // Without rows, the loss is quadratic, and one step leads to its minimum.
+        if rows == 0 {
+            return f64::INFINITY;
+        }
+        ENOUGH * (weight / rows as f64).min(self.model.loss.most_of_exposure())
     }
 
     /// The second derivatives of the losses of some rows, minus their first derivatives, and the losses.
@@ -423,14 +436,6 @@ impl Step {
     fn of<T: Real>(&self, model: &Glm<T>) -> Array1<f64> {
         self.flat(entries(model))
     }
-}
-
-/// The decrease of the loss below which no further step is taken for a batch: a multiple of the mean weight of its rows.
-fn enough<T: Real>(added: &[ObservedRows<'_, T>]) -> f64 {
-    let rows: usize = added.iter().map(|source| source.response.present()).sum();
-    let weight: f64 = added.iter().map(|source| source.response.weights.sum()).sum();
-    // Without rows, the loss is quadratic, and one step leads to its minimum.
-    if rows == 0 { f64::INFINITY } else { ENOUGH * weight / rows as f64 }
 }
 
 /// The number of weights and intercepts of a class: D, or D + 1 with an intercept.

@@ -1,5 +1,6 @@
 //! Generalised linear models: minima by their definition, merging to the bit, leave-one-out by refits, refusals.
 
+mod choices;
 mod classifier;
 mod few_rows;
 mod inputs;

@@ -1,6 +1,6 @@
 //! Streams against fits of all rows.
 
-use ndarray::{Array2, Axis, s};
+use ndarray::{Array1, Array2, Axis, s};
 use random_features::Targets;
 use random_features::apply::{Glm, GlmFit, GlmStream, GlmSums};
 use random_features::frequency::Orthogonal;
@@ -258,4 +258,30 @@ fn asking_for_the_model_changes_nothing() {
     let before = asked.model().unwrap().weights().to_owned();
     asked.update(x.slice(s![..1, ..]), Targets::of_labels(&[1], 2).unwrap()).unwrap();
     assert_ne!(asked.model().unwrap().weights(), before);
+}
+
+/// Exposures in other units are other weights and the inverse of other targets. Half a count that smooths the rates is half a count in
+/// each of them; it is less where weights are below 1.
+#[test]
+fn rates_of_a_stream_follow_the_unit_of_exposures() {
+    let x = Array2::from_shape_fn((400, 1), |(i, _)| 2.0 * (0.7 * i as f64).sin());
+    let counts =
+        Array1::from_shape_fn(400, |i| (1.0 + (1.5 * x[[i, 0]]).sin() + (9.1 * i as f64).sin()).round());
+    let counts = counts.mapv(|count| count.max(0.0));
+    let rates = |unit: f64| {
+        let mut stream = GlmStream::new(&Glm::poisson(super::line_map(1.0)).unwrap(), 1.0).unwrap();
+        let (y, exposures) = (&counts / unit, Array1::from_elem(400, unit));
+        for rows in (0..400).step_by(80).map(|start| s![start..start + 80]) {
+            let (y, exposures) = (y.slice(rows), exposures.slice(rows));
+            let targets = Targets::from(&y).with_weights(&exposures).unwrap();
+            stream.update(x.slice_axis(Axis(0), rows.into()), targets).unwrap();
+        }
+        stream.model().unwrap().rates(&x).unwrap() * unit
+    };
+    let plain = rates(1.0);
+    assert!((plain.sum() / counts.sum() - 1.0).abs() < 0.1, "{} for {}", plain.sum(), counts.sum());
+    for (unit, error) in [(1e2, 1e-6), (1e4, 1e-6), (1e8, 1e-6), (1e-2, 0.02), (1e-6, 0.02)] {
+        let ratios = rates(unit) / &plain;
+        assert!(ratios.iter().all(|ratio| (ratio - 1.0).abs() < error), "unit {unit:e}: {ratios}");
+    }
 }

@@ -267,11 +267,12 @@ fn units_of_targets_change_no_choice() {
     let y = y.mapv(|y| (y * 2f64.powi(20)).round() / 2f64.powi(20));
     let search = || RidgeSearch::of(|ell| random_features::Trigonometric.gaussian(omega(), ell));
     let found = search().fit(&x, &y).unwrap();
-    for (k, h) in [(2f64.powi(-20), 3.0), (2f64.powi(17), 1e8), (-1.0, 0.0)] {
+    for (k, h) in [(2f64.powi(-20), 3.0), (2f64.powi(17), 1e8), (-1.0, 0.0), (2f64.powi(-110), 0.0)] {
         let moved = search().fit(&x, &y.mapv(|y| k * y + h)).unwrap();
         assert_eq!(moved.lambda(), found.lambda(), "{k} {h}");
         assert_eq!(moved.best().lengthscale, found.best().lengthscale);
         near(moved.error(), k * k * found.error(), 0.0, 1e-6);
+        near(moved.best().mean_error, k * k * found.best().mean_error, 0.0, 1e-6);
     }
 }
 

@@ -56,9 +56,9 @@ use crate::once::once;
 ///
 /// # Accuracy
 /// Features, and products of features and values, are computed in `T`. Sums over tokens are in `f64`, each relative to the largest
-/// feature so far. Normalisers neither overflow nor underflow, whatever the norms; the error does not grow with the length, and no ε is
-/// added. Sums of values must fit `f64`. Results are bit-identical on any number of threads. A causal output depends on no later token,
-/// not even in its last bit.
+/// feature so far. Normalisers neither overflow nor underflow while squared norms of tokens fit `f64`; the error does not grow with
+/// the length, and no ε is added. Sums of values must fit `f64`. Results are bit-identical on any number of threads. A causal output
+/// depends on no later token, not even in its last bit.
 ///
 /// Matrix products in `T` sum up keys whose features they hold without loss. A key with other features is added in
 /// `f64`, from the logarithms of its features, and so are the keys after it in its chunk of 64 tokens. This takes four

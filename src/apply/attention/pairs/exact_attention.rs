@@ -82,12 +82,11 @@ impl ExactAttention {
     /// Takes cosines: logits are q·k/(‖q‖ ‖k‖ `temperature`). A zero vector stays zero, so that all its logits are 0.
     ///
     /// # Errors
-    /// [`Parameter`](crate::Error::Parameter) unless the temperature is positive and finite.
+    /// [`Parameter`](crate::Error::Parameter) unless the temperature and its inverse are positive and finite.
     pub fn with_cosine(self, temperature: f64) -> Result<Self> {
-        Ok(ExactAttention {
-            scale: Some(checked_positive("the temperature of the cosines", temperature)?.recip()),
-            unit: true,
-        })
+        let inverse = checked_positive("the temperature of the cosines", temperature)?.recip();
+        let scale = checked_positive("the inverse of the temperature of the cosines", inverse)?;
+        Ok(ExactAttention { scale: Some(scale), unit: true })
     }
 
     /// The outputs of queries that attend to all keys.
@@ -159,14 +158,15 @@ impl ExactAttention {
     }
 
     pub(in super::super) fn scale_of<E>(&self, heads: &Heads<'_, E>) -> f64 {
-        let scale = self.scale.unwrap_or((heads.queries.dim().3 as f64).sqrt().recip());
         // A zero-dimensional query has the logit 0 whatever the scale.
-        if scale.is_finite() { scale } else { 1.0 }
+        self.scale.unwrap_or((heads.queries.dim().3.max(1) as f64).sqrt().recip())
     }
 
-    /// How queries and keys are read.
+    /// How queries and keys are read. Both take a root of a scale that `f32` does not hold.
     pub(in super::super) fn readings(&self, scale: f64) -> [Reading; 2] {
-        [scale, 1.0].map(|factor| Reading { factor, unit: self.unit })
+        let is_usual = (1e-30..=1e30).contains(&scale);
+        let factors = if is_usual { [scale, 1.0] } else { [scale.sqrt(); 2] };
+        factors.map(|factor| Reading { factor, unit: self.unit })
     }
 
     /// Writes the outputs of jobs.

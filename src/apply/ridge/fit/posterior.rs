@@ -308,9 +308,9 @@ impl<T: Real> RidgePosterior<T> {
     }
 }
 
-/// A variance in the scalar type, which is positive and finite if the variance in `f64` is.
+/// A variance in the scalar type: positive and finite if the variance is positive, whatever its size.
 fn saturated_variance<T: Real>(variance: f64) -> T {
-    if variance > 0.0 && variance.is_finite() {
+    if variance > 0.0 {
         T::saturated(variance.max(T::min_positive_value().widen()))
     } else {
         T::narrow(variance)

@@ -44,6 +44,13 @@ const SHARE: f64 = 0.5;
 const NEWTON_STEPS: usize = 100;
 
 impl Shrinkage {
+    /// A λ so large that predictions are the mean of the targets: 10³⁰ times the largest eigenvalue. Targets in any unit are
+    /// divided by it without underflow.
+    pub fn lambda_of_mean(&self) -> f64 {
+        let largest = self.values.iter().fold(0.0, |a: f64, s| a.max(*s));
+        if largest > 0.0 { (1e30 * largest).min(1e300) } else { 1.0 }
+    }
+
     /// Shrinkage with p² = c²/s, from c for each eigenvector of features and each target, and from Σ w y² for each target.
     pub fn of_features(
         values: Array1<f64>,

@@ -109,3 +109,20 @@ fn a_logit_of_minus_infinity_is_reported() {
     let out = ExactAttention::new().bidirectional::<f64, _>(&Heads::new(&q, &k, &v).unwrap()).unwrap();
     assert_eq!((out.output[[0, 0, 0, 0]], out.non_positive), (0.0, vec![[0, 0, 0]]));
 }
+
+/// A scale may be beyond the range of `f32` where the logits are not. One whose inverse is not a number is refused.
+#[test]
+fn scales_beyond_the_range_of_tokens() {
+    let row = |values: Vec<f32>| Array4::from_shape_vec((1, 1, values.len(), 1), values).unwrap();
+    let values = row(vec![1.0, 0.0]);
+    for (scale, token) in [(1e-60, 1e30), (1e-40, 1e20), (1e39, 3.2e-20), (1e60, 1e-30)] {
+        let [q, k] = [row(vec![token]), row(vec![token, -token])];
+        let exact = ExactAttention::new().with_scale(scale).unwrap();
+        let heads = Heads::new(&q, &k, &values).unwrap();
+        let output = exact.bidirectional::<f32, f32>(&heads).unwrap().output[[0, 0, 0, 0]];
+        let logit = scale * f64::from(token).powi(2);
+        let expected = 1.0 / (1.0 + (-2.0 * logit).exp());
+        assert!((f64::from(output) - expected).abs() < 1e-6, "{scale:e}: {output} for {expected}");
+    }
+    assert!(ExactAttention::new().with_cosine(1e-310).is_err());
+}

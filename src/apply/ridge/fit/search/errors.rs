@@ -6,8 +6,6 @@ use super::super::{Criterion, RidgeSpectrum, least};
 use crate::Real;
 use crate::error::Result;
 
-/// A λ so large that predictions are the mean of the targets.
-pub(super) const MEAN: f64 = 1e300;
 /// The number of λ that are tried above the largest eigenvalue, and the step between them in decades. They reach 10⁴ times that
 /// eigenvalue, where the model is the mean.
 const MORE: u8 = 8;
@@ -72,20 +70,26 @@ impl LambdaErrors {
         let own =
             (share == LambdaSharing::PerTarget && shrinkage.rest.len() > 1).then(|| shrinkage.varying());
         let bound = shrinkage.bound();
-        let Some(grid) = grid else { return Self::grown(spectrum.lambdas(), own, errors) };
+        let of_mean = shrinkage.lambda_of_mean();
+        let Some(grid) = grid else { return Self::grown((spectrum.lambdas(), of_mean), own, errors) };
         let kept: Vec<f64> = grid.iter().copied().filter(|lambda| *lambda > bound).collect();
         let dropped = kept.len() < grid.len();
-        Ok(LambdaErrors { dropped, ..Self::of_grid(kept, own, errors)? })
+        Ok(LambdaErrors { dropped, ..Self::of_grid((kept, of_mean), own, errors)? })
     }
 
-    fn of_grid(lambdas: Vec<f64>, own: Option<Vec<usize>>, errors: &ErrorsOf<'_>) -> Result<Self> {
-        let mut table = errors(&[&lambdas, &[MEAN][..]].concat())?;
+    /// Tries these λ, and one for which predictions are the mean of the targets.
+    fn of_grid(
+        (lambdas, of_mean): (Vec<f64>, f64),
+        own: Option<Vec<usize>>,
+        errors: &ErrorsOf<'_>,
+    ) -> Result<Self> {
+        let mut table = errors(&[&lambdas, &[of_mean][..]].concat())?;
         let mean = table.pop();
         Ok(LambdaErrors { lambdas, table, mean, dropped: false, own })
     }
 
     /// Tries these λ, in falling order, and larger ones if the largest is the best.
-    fn grown(lambdas: Vec<f64>, own: Option<Vec<usize>>, errors: &ErrorsOf<'_>) -> Result<Self> {
+    fn grown(lambdas: (Vec<f64>, f64), own: Option<Vec<usize>>, errors: &ErrorsOf<'_>) -> Result<Self> {
         let mut tried = Self::of_grid(lambdas, own, errors)?;
         let Some(largest) = tried.lambdas.first().copied() else { return Ok(tried) };
         let at_end =

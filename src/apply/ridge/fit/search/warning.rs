@@ -203,7 +203,7 @@ pub(super) fn targets<T: Real>(
         let own = |lambda: &f64| (*lambda, shrinkage.generalised_of(target, *lambda));
         let (lambda, own_error) = lambdas.iter().map(own).min_by(|a, b| a.1.total_cmp(&b.1))?;
         let error = shrinkage.generalised_of(target, common);
-        let rounding = ROUNDING * shrinkage.generalised_of(target, super::errors::MEAN);
+        let rounding = ROUNDING * shrinkage.generalised_of(target, shrinkage.lambda_of_mean());
         // An error is infinite where rounding outweighs it.
         let matters = error.is_finite() && error > (1.0 + COST) * own_error && error - own_error > rounding;
         matters.then_some((error / own_error, RidgeWarning::Targets { target, lambda, own_error, error }))
