@@ -36,7 +36,7 @@ const LEAST_VARIANCE: f64 = f64::MIN_POSITIVE / f64::EPSILON;
 /// training. Its scale is given as 1.
 ///
 /// # Far points
-/// A point whose squared norm overflows `f64` once it is standardised gets NaN features, and so NaN predictions.
+/// A point gets NaN features, and so NaN predictions, if a standardised coordinate overflows `T`, or its squared norm `f64`.
 #[doc(alias = "StandardScaler")]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standardisation {

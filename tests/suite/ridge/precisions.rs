@@ -243,6 +243,8 @@ fn predictions_take_a_precision_for_each_point() {
         let predicted = || spectrum.posterior_per_target(&lambdas).unwrap().predict(&x).unwrap();
         let plain = predicted();
         let with = predicted().with_precisions(&precisions(60)).unwrap().variance_of_targets();
+        let unknown = predicted().with_precisions(&Array1::from_elem(60, 1e-315)).unwrap();
+        assert!(unknown.variance_of_targets().iter().all(|v| *v == f64::MAX));
         for (i, p) in precisions(60).iter().enumerate() {
             for j in 0..2 {
                 let expected = plain.variance_of_mean[[i, j]] + plain.noise[j] / p;

@@ -190,7 +190,7 @@ mod tests {
             let each = Array2::from_shape_fn((sums.len(), 1), |(k, _)| sums[k]);
             Ok(ErrorTable { sums, each })
         };
-        LambdaErrors::grown(vec![1.0, 0.3, 0.1, 0.03, 0.01], None, &errors).unwrap()
+        LambdaErrors::grown((vec![1.0, 0.3, 0.1, 0.03, 0.01], 1e30), None, &errors).unwrap()
     }
 
     #[test]
