@@ -16,11 +16,12 @@ fn blocks_without_counts_before_them_are_not_tested() {
     let y = Array1::from_shape_fn(600, late);
     let forward = Criterion::Forward { blocks: 6, gap: 0 };
     let fit = Glm::poisson(line_map(1.0)).unwrap().search_by(&forward, &x, &y).unwrap();
-    // The rates are found: counts scatter by rounding alone.
-    let rates = fit.model().rates(&array![[0.8], [-0.8]]).unwrap();
-    let expected = array![0.8, -0.8].mapv(|x: f64| 5.0 + 4.0 * (2.0 * x).sin());
-    let found = (rates.column(0).to_owned() / &expected - 1.0).iter().all(|d| d.abs() < 0.25);
-    assert!(found, "{rates}, {expected}, {:?}", fit.errors());
+    // A fit without a minimum would prefer the first λ to all others.
+    let first = fit.errors().iter().map(|(lambda, _)| *lambda).fold(0.0, f64::max);
+    assert!(fit.lambda() < 1e-3 * first, "{:?}", fit.errors());
+    // A sixth of the rows has no counts.
+    let rate = fit.model().rates(&array![[0.8]]).unwrap()[0];
+    assert!((rate / (5.0 / 6.0 * (5.0 + 4.0 * 1.6f64.sin())) - 1.0).abs() < 0.1, "{rate}");
 
     let no_counts = Array1::from_shape_fn(600, |i| if i < 500 { 0.0 } else { 3.0 });
     let refused = Glm::poisson(line_map(1.0)).unwrap().search_by(&forward, &x, &no_counts);

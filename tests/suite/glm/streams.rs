@@ -271,10 +271,11 @@ fn rates_of_a_stream_follow_the_unit_of_exposures() {
     let rates = |unit: f64| {
         let mut stream = GlmStream::new(&Glm::poisson(super::line_map(1.0)).unwrap(), 1.0).unwrap();
         let (y, exposures) = (&counts / unit, Array1::from_elem(400, unit));
-        for rows in (0..400).step_by(80).map(|start| s![start..start + 80]) {
+        for start in (0..400).step_by(80) {
+            let rows = s![start..start + 80];
             let (y, exposures) = (y.slice(rows), exposures.slice(rows));
             let targets = Targets::from(&y).with_weights(&exposures).unwrap();
-            stream.update(x.slice_axis(Axis(0), rows.into()), targets).unwrap();
+            stream.update(x.slice(s![start..start + 80, ..]), targets).unwrap();
         }
         stream.model().unwrap().rates(&x).unwrap() * unit
     };
