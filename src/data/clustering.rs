@@ -173,7 +173,7 @@ impl Clustering {
         if let Some(column) = point.iter().position(|v| !v.is_finite()) {
             return Err(Error::NotFinite { what: "the point", row: 0, column: Some(column) });
         }
-        let (place, distance) = nearest(Isa::best(), slice_of(&self.centres), &point.to_vec());
+        let (place, distance) = self.nearest_with_distance(&point.to_vec());
         if !distance.is_finite() {
             return Err(Error::NotFinite {
                 what: "the squared distance of the point to a centre",
@@ -186,7 +186,12 @@ impl Clustering {
 
     /// The nearest centre of a point in ℝᵈ; 0 if it is not finite.
     pub(crate) fn nearest_to<T: Real>(&self, point: &[T]) -> usize {
-        nearest(Isa::best(), slice_of(&self.centres), point).0
+        self.nearest_with_distance(point).0
+    }
+
+    /// The nearest centre of a point in ℝᵈ, and the squared distance to it; 0 and ∞ if no distance is finite.
+    fn nearest_with_distance<T: Real>(&self, point: &[T]) -> (usize, f64) {
+        nearest(Isa::best(), slice_of(&self.centres), point)
     }
 }
 

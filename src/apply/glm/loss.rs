@@ -59,6 +59,11 @@ impl Response {
         self.y.column(0).dot(&self.weights)
     }
 
+    /// Whether the loss has a minimum. If all counts are 0, the intercept falls without end.
+    pub fn has_minimum(&self, loss: GlmLoss) -> bool {
+        loss != GlmLoss::Poisson || self.total() > 0.0
+    }
+
     /// Half a count, or Σ a if that is less: what stands for Σ a y if all counts are 0. The rate is at most 1 then, whatever the
     /// unit of the weights is.
     pub fn half_a_count(&self) -> f64 {

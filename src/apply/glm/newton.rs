@@ -87,7 +87,10 @@ impl Newton {
             (moved, largest, self.ahead) =
                 descent.search(&step, promise, (loss, self.lambda), keeps && !is_last)?;
             // Rows that count little beside others are not near their minimum while their η change.
-            if is_last && moved == 1.0 && (largest <= self.still || !descent.has_minimum()) {
+            if is_last
+                && moved == 1.0
+                && (largest <= self.still || !descent.response.has_minimum(descent.model.loss))
+            {
                 return Ok(self.second);
             }
             if moved == 0.0 && is_fresh {
@@ -155,11 +158,6 @@ impl<T: Real> Descent<'_, '_, T> {
         let total = self.response.total();
         // The second derivatives are a e^η.
         if total > 0.0 { total + terms.second.sum() } else { self.response.half_a_count() }
-    }
-
-    /// Whether the loss has a minimum. If all counts are 0, the intercept falls without end.
-    fn has_minimum(&self) -> bool {
-        self.model.loss != GlmLoss::Poisson || self.response.total() > 0.0
     }
 
     /// Halves a step until the loss falls enough; returns the fraction, 0 if no step does, and the largest change of a decision

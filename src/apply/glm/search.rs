@@ -282,17 +282,18 @@ fn by_splits<T: Real>(mut descent: Descent<'_, '_, T>, division: &Division<'_>) 
         [rest, response.only(|i| folds[i] == Some(fold))]
     });
     let whole = classes_of(&descent.model, response);
-    let is_of_counts = descent.model.loss == GlmLoss::Poisson;
+    let loss = descent.model.loss;
     let is_complete = |[rest, held_out]: &[Response; 2]| {
-        let has_minimum = classes_of(&descent.model, rest) == whole && (!is_of_counts || rest.total() > 0.0);
+        let has_minimum = classes_of(&descent.model, rest) == whole && rest.has_minimum(loss);
         held_out.weights.sum() > 0.0 && rest.weights.sum() > 0.0 && has_minimum
     };
     let parts: Vec<[Response; 2]> = parts.filter(is_complete).collect();
     let held_out: f64 = parts.iter().map(|[_, held_out]| held_out.weights.sum()).sum();
     if parts.is_empty() {
-        let of_classes = "a test of a model whose rows have all classes";
-        let what =
-            if is_of_counts { "a test of a model whose rows have a count above 0" } else { of_classes };
+        let what = match loss {
+            GlmLoss::Poisson => "a test of a model whose rows have a count above 0",
+            _ => "a test of a model whose rows have all classes",
+        };
         return Err(Error::NoData { what });
     }
     let mut models = vec![descent.model.clone(); parts.len()];
