@@ -4,10 +4,11 @@ mod gradient;
 
 use std::f64::consts::{FRAC_2_PI, LN_2, PI};
 
-use super::angular::{Angle, ln_norm};
+use super::angular::{Angle, ln_norm, ln_square, quadratic};
 use super::{Activation, Kernel, Lengthscale};
 use crate::digest::{Identity, identified};
 use crate::error::{Error, Result};
+use crate::numeric::special::ln_add_exp;
 use crate::{Real, SignedLog};
 
 /// The kernel E\[(f(ω·x) + ε)(f(ω·y) + ε)\], ω ~ N(0, I), of a function f for which it has a closed form.
@@ -188,32 +189,32 @@ impl<T: Real> Kernel<T> for ActivationKernel {
 fn product_mean(f: Activation, pairs: impl Iterator<Item = (f64, f64)> + Clone) -> SignedLog {
     let angle = Angle::between(pairs.clone());
     let sum = |term: fn(f64, f64) -> f64| pairs.clone().map(|(x, y)| term(x, y)).sum::<f64>();
-    let dot = || sum(|x, y| x * y);
-    let norms = || sum(|x, y| x * x + y * y);
     let nearer = || sum(|x, y| (x - y) * (x - y)).min(sum(|x, y| (x + y) * (x + y)));
     match f {
         Activation::Sign => SignedLog::from(FRAC_2_PI * angle.complement()),
         Activation::Step => SignedLog::from(angle.supplement() / (2.0 * PI)),
-        Activation::Identity => SignedLog::from(dot()),
+        Activation::Identity => Dot::of(pairs.clone()).log(),
         Activation::Square => {
             SignedLog::positive(2.0 * angle.ln_norms + (2.0 * angle.cos * angle.cos).ln_1p())
         }
         Activation::Exp => SignedLog::positive(0.5 * sum(|x, y| (x + y) * (x + y))),
         // ½(e^{−‖x−y‖²/2} ± e^{−‖x+y‖²/2}) with the larger exponential factored out.
         Activation::Cos => {
-            let dot = dot().abs();
+            let dot = Dot::of(pairs.clone()).value().abs();
             SignedLog::positive((-2.0 * dot).exp().ln_1p() - LN_2 - 0.5 * nearer())
         }
         Activation::Sin => {
-            let dot = dot();
-            let size = -(-2.0 * dot.abs()).exp_m1();
-            SignedLog::from(size * dot.signum()).scaled(-LN_2 - 0.5 * nearer())
+            let dot = Dot::of(pairs.clone());
+            let size = -(-2.0 * dot.value().abs()).exp_m1();
+            // Below the normal numbers the size is 2|x·y|.
+            let wave = if size.is_normal() {
+                SignedLog::from(size * dot.number.signum())
+            } else {
+                dot.log().scaled(LN_2)
+            };
+            wave.scaled(-LN_2 - 0.5 * nearer())
         }
-        Activation::Erf => {
-            // The arcsine as an arctangent: (1+2‖x‖²)(1+2‖y‖²) − 4(x·y)² = 1 + 2S + 4r² sin²θ.
-            let cross = 2.0 * angle.ln_norms.exp() * angle.sin();
-            SignedLog::from(FRAC_2_PI * (2.0 * dot()).atan2((1.0 + 2.0 * norms()).sqrt().hypot(cross)))
-        }
+        Activation::Erf => erf(angle, pairs.clone()),
         Activation::Relu => SignedLog::from(relu(angle) / (2.0 * PI)).scaled(angle.ln_norms),
         Activation::ReluSquared => {
             SignedLog::from(relu_squared(angle) / (2.0 * PI)).scaled(2.0 * angle.ln_norms)
@@ -223,6 +224,48 @@ fn product_mean(f: Activation, pairs: impl Iterator<Item = (f64, f64)> + Clone) 
             SignedLog::from(FRAC_2_PI * value).scaled(angle.ln_norms)
         }
         Activation::Gelu | Activation::Sigmoid | Activation::Tanh => SignedLog::from(f64::NAN),
+    }
+}
+
+/// x·y as `number` · 2^`exponent`, which may be out of range. The exponent is 0 for a normal number.
+struct Dot {
+    number: f64,
+    exponent: i32,
+}
+
+impl Dot {
+    fn of(pairs: impl Iterator<Item = (f64, f64)> + Clone) -> Self {
+        let plain: f64 = pairs.clone().map(|(x, y)| x * y).sum();
+        let (number, exponent) = if plain.is_normal() { (plain, 0) } else { quadratic(pairs, |x, y| x * y) };
+        Dot { number, exponent }
+    }
+
+    fn value(&self) -> f64 {
+        libm::ldexp(self.number, self.exponent)
+    }
+
+    fn log(&self) -> SignedLog {
+        SignedLog::from(self.number).scaled(f64::from(self.exponent) * LN_2)
+    }
+}
+
+/// (2/π) asin(2x·y/√((1+2‖x‖²)(1+2‖y‖²))). The arcsine is an arctangent, since (1+2‖x‖²)(1+2‖y‖²) − 4(x·y)² is
+/// 1 + 2S + 4r² sin²θ.
+fn erf(angle: Angle, pairs: impl Iterator<Item = (f64, f64)> + Clone) -> SignedLog {
+    let dot = Dot::of(pairs.clone());
+    let norms: f64 = pairs.clone().map(|(x, y)| x * x + y * y).sum();
+    if dot.exponent == 0 && norms < 1e300 {
+        let cross = 2.0 * angle.ln_norms.exp() * angle.sin();
+        return SignedLog::from(FRAC_2_PI * (2.0 * dot.number).atan2((1.0 + 2.0 * norms).sqrt().hypot(cross)));
+    }
+    let ln_sum = ln_add_exp(0.0, LN_2 + ln_square(pairs.flat_map(|(x, y)| [x, y])));
+    let ln_cross = 2.0 * (LN_2 + angle.ln_norms + angle.sin().ln());
+    let tangent = dot.log().scaled(LN_2 - 0.5 * ln_add_exp(ln_sum, ln_cross));
+    // The arctangent of a small number is that number.
+    if tangent.ln_abs < -30.0 {
+        tangent.scaled(FRAC_2_PI.ln())
+    } else {
+        SignedLog::from(FRAC_2_PI * tangent.value().atan())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Angles, and the angular kernel.
 
-use std::f64::consts::FRAC_2_PI;
+use std::f64::consts::{FRAC_2_PI, LN_2};
 
 use super::{Kernel, Lengthscale};
 use crate::digest::{Identity, identified};
@@ -127,6 +127,23 @@ pub(super) fn max_abs(x: impl Iterator<Item = f64>) -> f64 {
 fn norm(x: impl Iterator<Item = f64> + Clone) -> Norm {
     let largest = max_abs(x.clone());
     Norm { largest, rest: x.map(|v| (v / largest) * (v / largest)).sum::<f64>().sqrt() }
+}
+
+/// Σ term(xₗ, yₗ) over pairs of coordinates for a quadratic form `term`, as a number s and an exponent k of s·2ᵏ: neither squares nor
+/// their sum leave the range.
+pub(super) fn quadratic(
+    pairs: impl Iterator<Item = (f64, f64)> + Clone,
+    term: impl Fn(f64, f64) -> f64,
+) -> (f64, i32) {
+    let (_, exponent) = libm::frexp(max_abs(pairs.clone().flat_map(|(x, y)| [x, y])));
+    let small = |v: f64| libm::ldexp(v, -exponent);
+    (pairs.map(|(x, y)| term(small(x), small(y))).sum(), 2 * exponent)
+}
+
+/// ln ‖x‖², also where ‖x‖² is out of range.
+pub(super) fn ln_square(x: impl Iterator<Item = f64> + Clone) -> f64 {
+    let (square, exponent) = quadratic(x.map(|v| (v, 0.0)), |v, _| v * v);
+    square.ln() + f64::from(exponent) * LN_2
 }
 
 /// Whether a point is 0, and no number of the other is NaN.

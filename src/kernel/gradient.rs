@@ -75,7 +75,9 @@ impl ScaledSum {
             self.numbers.iter_mut().for_each(|v| *v *= shrink);
             self.ln_scale = factor.ln_abs;
         }
-        let factor = factor.scaled(-self.ln_scale).value();
+        // Equal logarithms may be infinite.
+        let factor =
+            if factor.ln_abs == self.ln_scale { factor.sign } else { factor.scaled(-self.ln_scale).value() };
         self.numbers.iter_mut().zip(vector).for_each(|(sum, v)| *sum += factor * v);
     }
 }

@@ -2,6 +2,7 @@
 
 use ndarray::Array2;
 
+use super::angular::quadratic;
 use crate::Real;
 use crate::digest::{Digest, Identify};
 use crate::error::{Error, Result, check_positive, check_size};
@@ -124,13 +125,18 @@ impl Lengthscale {
         }
     }
 
-    /// Σₖ term(xₖ, yₖ)/ℓₖ², in `f64`.
+    /// Σₖ term(xₖ, yₖ)/ℓₖ² for a quadratic form `term`, in `f64`: ±∞ only if the sum itself overflows.
     pub(super) fn sum<T: Real>(&self, x: &[T], y: &[T], term: impl Fn(f64, f64) -> f64) -> f64 {
         let terms = x.iter().zip(y).map(|(x, y)| term(x.widen(), y.widen()));
-        match self {
+        let sum = match self {
             Lengthscale::Isotropic(scale) => terms.sum::<f64>() / (scale * scale),
             Lengthscale::PerDimension(scales) => terms.zip(scales).map(|(t, s)| t / (s * s)).sum(),
+        };
+        if sum.is_finite() {
+            return sum;
         }
+        let (sum, exponent) = quadratic(self.divide(x).zip(self.divide(y)), term);
+        libm::ldexp(sum, exponent)
     }
 
     /// Rejects scales outside the domain.

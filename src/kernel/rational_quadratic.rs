@@ -2,6 +2,7 @@
 
 use crate::generator::Generator;
 
+use super::angular::ln_square;
 use super::shift_invariant::ln_variance;
 use super::spectrum::chi;
 use super::{Lengthscale, Radii, Radius, ShiftInvariant, Spectrum, gamma_radii};
@@ -89,19 +90,24 @@ impl ShiftInvariant for RationalQuadratic {
     }
 
     fn log_slope(&self, distance: f64) -> Option<f64> {
-        Some(-distance / (1.0 + distance * distance / (2.0 * self.alpha)))
+        Some(-1.0 / (distance.recip() + distance / (2.0 * self.alpha)))
     }
 
     fn ln_variance(&self, delta: &[f64]) -> f64 {
-        let t = (delta.iter().map(|v| v * v).sum::<f64>() / (2.0 * self.alpha)).min(f64::MAX);
+        let t = delta.iter().map(|v| v * v).sum::<f64>() / (2.0 * self.alpha);
+        if t >= 1e60 {
+            let ln = ln_far(self.alpha, ln_square(delta.iter().copied()));
+            return ln_variance(ln, -3.0 * ln - self.alpha * 4f64.ln());
+        }
         // (1+t)⁴/(1+4t) − 1 without the terms of order 0 and 1, which cancel.
-        let gap = if t < 1e60 {
-            (t * t * (6.0 + t * (4.0 + t)) / (1.0 + 4.0 * t)).ln_1p()
-        } else {
-            3.0 * t.ln() - 4f64.ln()
-        };
+        let gap = (t * t * (6.0 + t * (4.0 + t)) / (1.0 + 4.0 * t)).ln_1p();
         ln_variance(-self.alpha * t.ln_1p(), self.alpha * gap)
     }
+}
+
+/// ln k(δ) from ln ‖δ‖², where 1 is nothing beside ‖δ‖²/(2α).
+pub(super) fn ln_far(alpha: f64, ln_square: f64) -> f64 {
+    -alpha * (ln_square - (2.0 * alpha).ln())
 }
 
 impl Radii for RationalQuadratic {

@@ -100,15 +100,18 @@ impl<T: Real> Kernel<T> for RegularisedSoftmax {
     fn log_of_slices(&self, x: &[T], y: &[T]) -> SignedLog {
         let d = self.dim.unwrap_or(x.len()) as f64;
         let norms = self.lengthscale.sum(x, y, |x, y| x * x + y * y);
-        let sum = self.lengthscale.sum(x, y, |x, y| (x + y) * (x + y));
-        SignedLog::positive(ln_0f1(0.5 * d, 0.25 * d * sum) - 0.5 * norms)
+        let t = 0.25 * d * self.lengthscale.sum(x, y, |x, y| (x + y) * (x + y));
+        // ₀F₁ is at most e^(2√t), which is nothing beside the other factor where t overflows.
+        let rise = if t == f64::INFINITY { 0.0 } else { ln_0f1(0.5 * d, t) };
+        SignedLog::positive(rise - 0.5 * norms)
     }
 
     /// K(x, y) (ρ(x + y) − x)/ℓ with ρ = ₀F₁(; d/2 + 1; t)/₀F₁(; d/2; t) and t = d‖x+y‖²/4, at points divided by ℓ.
     fn gradient_of_slices(&self, x: &[T], y: &[T], out: &mut [f64]) -> Option<f64> {
         let d = self.dim.unwrap_or(x.len()) as f64;
         let t = 0.25 * d * self.lengthscale.sum(x, y, |x, y| (x + y) * (x + y));
-        let ln_rho = ln_0f1(0.5 * d + 1.0, t) - ln_0f1(0.5 * d, t);
+        // Far away, where K is 0, this is a difference of large or infinite numbers.
+        let ln_rho = (ln_0f1(0.5 * d + 1.0, t) - ln_0f1(0.5 * d, t)).min(0.0);
         let (rho, rest) = (ln_rho.exp(), -ln_rho.exp_m1());
         for (l, (out, (x, y))) in out.iter_mut().zip(x.iter().zip(y)).enumerate() {
             let scale = self.lengthscale.at(l);

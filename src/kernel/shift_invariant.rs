@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::agreement::Reference;
-use super::{Exponential, Kernel, Lengthscale, Radius, Spectrum, gradient};
+use super::angular::ln_square;
+use super::{Exponential, Kernel, Lengthscale, Radius, Spectrum, gradient, rational_quadratic};
 use crate::digest::{Digest, Identify, Identity};
 use crate::error::{Result, check_size};
 use crate::{Real, SignedLog};
@@ -201,7 +202,13 @@ pub(super) fn at<K: ShiftInvariant + ?Sized>(
 ) -> SignedLog {
     let squares = (0..d).map(&delta).map(|v| v * v);
     match kernel.spectrum() {
-        Spectrum::Polar(_) => kernel.of_square(squares.sum()),
+        Spectrum::Polar(radii) => match (squares.sum::<f64>(), radii.law()) {
+            // The named kernel that is not 0 this far away.
+            (f64::INFINITY, Radius::RationalQuadratic { alpha }) => {
+                SignedLog::positive(rational_quadratic::ln_far(alpha, ln_square((0..d).map(&delta))))
+            }
+            (square, _) => kernel.of_square(square),
+        },
         Spectrum::Product(_) => {
             squares.fold(SignedLog::from(1.0), |product, square| product.times(kernel.of_square(square)))
         }
@@ -228,12 +235,14 @@ impl<T: Real, K: ShiftInvariant + ?Sized> Kernel<T> for K {
     }
 
     fn log_of_slices(&self, x: &[T], y: &[T]) -> SignedLog {
-        // Differences before squares, so that large norms do not cancel.
-        let square = |x: f64, y: f64| (x - y) * (x - y);
-        match self.spectrum() {
-            Spectrum::Polar(_) => self.of_square(self.lengthscale().sum(x, y, square)),
-            _ => at(self, x.len(), |l| (x[l].widen() - y[l].widen()) / self.lengthscale().at(l)),
+        if let Spectrum::Polar(_) = self.spectrum() {
+            // Differences before squares, so that large norms do not cancel.
+            let square = self.lengthscale().sum(x, y, |x, y| (x - y) * (x - y));
+            if square.is_finite() {
+                return self.of_square(square);
+            }
         }
+        at(self, x.len(), |l| (x[l].widen() - y[l].widen()) / self.lengthscale().at(l))
     }
 
     fn gradient_of_slices(&self, x: &[T], y: &[T], out: &mut [f64]) -> Option<f64> {

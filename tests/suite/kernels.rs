@@ -9,7 +9,8 @@ use random_features::frequency::{
     Antithetic, Frequencies, Halton, Independent, Orthogonal, Product, Simplex, Sobol,
 };
 use random_features::kernel::{
-    Gaussian, Kernel, Laplace, Lengthscale, Matern, PoweredExponential, RationalQuadratic, Smoothness,
+    Activation, Gaussian, Kernel, Laplace, Lengthscale, Matern, PoweredExponential, RationalQuadratic,
+    RegularisedSoftmax, Smoothness, Softmax,
 };
 use random_features::map::AnyKernel;
 use random_features::recipe::Draw;
@@ -217,6 +218,91 @@ fn values_of_the_definition() {
         assert!(matches!(RationalQuadratic::new(bad, 1.0), Err(Error::Parameter { name: "α", .. })), "{bad}");
     }
     assert!(RationalQuadratic::new(1.0, 0.0).is_err() && Laplace::new(-1.0).is_err());
+}
+
+/// Points whose squares overflow or underflow: kernels of functions at an angle of π/3, along a line and across it.
+#[test]
+fn functions_of_points_whose_squares_are_out_of_range() {
+    let log = |f: Activation, x: [f64; 2], y: [f64; 2]| {
+        f.kernel().unwrap().log_value(&arr1(&x), &arr1(&y)).unwrap()
+    };
+    let far = 1e160;
+    let [x, y] = [[far, 0.0], [0.5 * far, 0.75f64.sqrt() * far]];
+    let third = |f: Activation, expected: f64| {
+        let found = log(f, x, y).value();
+        assert!((found - expected).abs() < 1e-12, "{f}: {found} {expected}");
+    };
+    // 1 − 2θ/π of the sign, which the error function is far from 0, and ½ − θ/2π.
+    third(Activation::Erf, 1.0 / 3.0);
+    third(Activation::Sign, 1.0 / 3.0);
+    third(Activation::Step, 1.0 / 3.0);
+    third(Activation::Cos, 0.0);
+    third(Activation::Sin, 0.0);
+    assert_eq!(log(Activation::Erf, x, x).value(), 1.0);
+    assert_eq!(log(Activation::Erf, x, [-far, 0.0]).value(), -1.0);
+    assert!((log(Activation::Cos, x, x).value() - 0.5).abs() < 1e-15);
+    assert!((log(Activation::Sin, x, [-far, 0.0]).value() + 0.5).abs() < 1e-15);
+    for f in [Activation::Identity, Activation::Erf, Activation::Cos, Activation::Sin] {
+        let across = log(f, [far, far], [far, -far]);
+        assert_eq!((across.ln_abs, across.sign), (f64::NEG_INFINITY, 0.0), "{f}");
+    }
+    let logarithm = |f: Activation, x: f64, y: f64, expected: f64| {
+        let found = log(f, [x, 0.0], [y, 0.0]);
+        assert!(
+            found.sign == 1.0 && (found.ln_abs - expected).abs() < 1e-9,
+            "{f} {x} {y}: {found:?} {expected}"
+        );
+    };
+    for size in [1e-170f64, 1e160] {
+        let square = 2.0 * size.ln();
+        logarithm(Activation::Identity, size, size, square);
+        logarithm(Activation::Square, size, size, 2.0 * square + 3f64.ln());
+        logarithm(Activation::Relu, size, size, square - 2f64.ln());
+        logarithm(Activation::ReluSquared, size, size, 2.0 * square + 1.5f64.ln());
+        logarithm(Activation::Abs, size, size, square);
+    }
+    // Near 0 the sine and the error function are proportional to their arguments, u and 2u/√π.
+    let near = 2.0 * 1e-170f64.ln();
+    logarithm(Activation::Sin, 1e-170, 1e-170, near);
+    logarithm(Activation::Erf, 1e-170, 1e-170, (4.0 / std::f64::consts::PI).ln() + near);
+    // (2/π) asin(2xy/√(2x² + …)) of a far point and a near one.
+    let expected = (2.0 * 2f64.sqrt() / std::f64::consts::PI * 1e-160).ln();
+    logarithm(Activation::Erf, far, 1e-160, expected);
+    // A gradient that overflows is infinite.
+    let gradient = Activation::Exp.kernel().unwrap().gradient(&arr1(&x), &arr1(&x)).unwrap();
+    assert_eq!(gradient.to_vec(), [f64::INFINITY, 0.0]);
+}
+
+/// Differences and products whose squares overflow: heavy tails, long lengthscales, and terms that cancel.
+#[test]
+fn points_whose_squares_are_out_of_range() {
+    let (far, zero) = (arr1(&[1e160, 0.0]), arr1(&[0.0, 0.0]));
+    for (alpha, scale) in [(1e-3, 1.0), (1e-2, 1e10)] {
+        let kernel = RationalQuadratic::new(alpha, scale).unwrap();
+        let expected = -alpha * (2.0 * (1e160f64.ln() - scale.ln()) - (2.0 * alpha).ln());
+        let found = kernel.log_value(&far, &zero).unwrap().ln_abs;
+        assert!((found / expected - 1.0).abs() < 1e-12, "{found} {expected}");
+        // ½(1 + k(2δ) − 2k(δ)²).
+        let [once, twice] = [expected.exp(), (expected - 2.0 * alpha * 2f64.ln()).exp()];
+        let variance = 0.5 * (1.0 + twice - 2.0 * once * once);
+        let delta = [1e160 / scale, 0.0];
+        assert!((kernel.ln_variance(&delta).exp() / variance - 1.0).abs() < 1e-9, "{alpha}");
+    }
+    // ℓ² is in range, and (x − y)² is not.
+    let (scale, x) = (6e153, arr1(&[1.5e154, 0.0]));
+    let gaussian: f64 = Gaussian::new(scale).unwrap().value(&x, &zero).unwrap();
+    assert!((gaussian / (-3.125f64).exp() - 1.0).abs() < 1e-14, "{gaussian}");
+    let softmax = Softmax::new(vec![scale; 2]).unwrap().log_value(&x, &x).unwrap().ln_abs;
+    assert!((softmax - 6.25).abs() < 1e-14, "{softmax}");
+    // 10³²⁰ − 10³²⁰.
+    let (x, y) = (arr1(&[1e160, 1e160]), arr1(&[1e160, -1e160]));
+    assert_eq!(Softmax::default().value(&x, &y).unwrap(), 1.0);
+    for norm in [1e20, 1e153, 1e160] {
+        let x = arr1(&[norm, 0.0]);
+        let kernel = RegularisedSoftmax::default();
+        assert_eq!(kernel.value(&x, &x).unwrap(), 0.0);
+        assert_eq!(kernel.gradient(&x, &x).unwrap().to_vec(), [0.0, 0.0], "{norm}");
+    }
 }
 
 /// Half of all Cauchy numbers are below 1 in size, a quarter above 1 + √2 = tan 3π/8: within 5 standard deviations of
