@@ -42,7 +42,7 @@ pub(crate) use self::{
 #[cfg(all(feature = "regression", feature = "serde"))]
 pub(crate) use gram::StoredGramIntake;
 #[cfg(all(feature = "regression", any(feature = "faer", feature = "ndarray-linalg")))]
-pub(crate) use gram::{LARGEST_SUMMAND, LinearisedRows, too_large};
+pub(crate) use gram::{LARGEST_SUMMAND, LEAST_SUMMAND, LinearisedRows, size_of_linearised, too_large};
 pub(crate) use weighted::{
     Applied, LogRow, Precision, Prepared, RunBuffers, RunSums, Span, WeightedSums, block_scales,
     exponentiate, least, limit,

@@ -8,9 +8,9 @@ use super::response::Given;
 use super::sample::{ClassSample, SampledRow, WeightedRows};
 use super::{Glm, GlmSums, Response, Step};
 use crate::engine::PointsView;
-use crate::error::{Result, check_alike, check_results, check_size, checked_positive, singular};
+use crate::error::{Error, Result, check_alike, check_results, check_size, checked_positive, singular};
 use crate::once::once;
-use crate::reduce::{GramSums, check_points};
+use crate::reduce::{GramSums, LEAST_SUMMAND, check_points};
 use crate::{Points, Real, Targets, progress};
 
 /// The least number of rows of a batch. Fewer rows are held back.
@@ -20,6 +20,8 @@ const ROUNDS: usize = 100;
 /// The decrease of the loss, as a multiple of the mean weight, below which a step is not followed by another. For counts the mean
 /// weight is taken as 1 if it is larger.
 const ENOUGH: f64 = 0.1;
+/// The largest sum over the rows of an update. Sums over 2⁶⁴ rows that are as large are in range.
+const LARGEST: f64 = 1e268;
 /// The part of the sum of |∂/∂η| that linearised losses may miss.
 const DRIFT: f64 = 0.5;
 
@@ -127,10 +129,14 @@ impl<T: Real> GlmStream<T> {
     /// A stream without rows, which begins at a model, with the penalty λ.
     ///
     /// # Errors
-    /// [`Parameter`](crate::Error::Parameter) if λ is not positive and finite, and the errors of [`GlmSums::at`].
+    /// [`Parameter`](Error::Parameter) if λ is below 1e-271 or not finite, and the errors of [`GlmSums::at`].
     #[inline(never)]
     pub fn new(model: &Glm<T>, lambda: f64) -> Result<Self> {
         checked_positive("λ", lambda)?;
+        // Sums lose second derivatives that are as small.
+        if lambda < LEAST_SUMMAND {
+            return Err(Error::Parameter { name: "λ of a stream", value: lambda, domain: "at least 1e-271" });
+        }
         GlmSums::at(model)?;
         let size = model.values() * entries(model);
         let (matrix, zeros) = (Array2::zeros((size, size)), Array1::zeros(size));
@@ -143,7 +149,8 @@ impl<T: Real> GlmStream<T> {
     /// Adds a batch: points `x`, n × d, with their targets. A class may occur for the first time in any batch.
     ///
     /// # Errors
-    /// The errors of [`GlmSums::update`]; the stream is unchanged then.
+    /// The errors of [`GlmSums::update`]; [`Parameter`](Error::Parameter) if a sum over these rows exceeds 1e268, beyond which sums of
+    /// a stream might leave their range. The stream is unchanged then.
     pub fn update<'a, 't>(
         &mut self,
         x: impl Into<Points<'a, T>>,
@@ -160,15 +167,28 @@ impl<T: Real> GlmStream<T> {
         if response.weights.sum() <= 0.0 {
             return Ok(());
         }
+        self.check_rows(x, &response)?;
         let least = BATCH.max(self.sums.right.len());
         if self.pending.len() + x.nrows() < least {
-            check_results("the features of x", &self.model.linear.scores(x)?)?;
             self.pending.append(x, &response)?;
             self.latest = None;
             return Ok(());
         }
         *self = self.with_pending(Some(ObservedRows { x: x.rows(0..x.nrows()), response: &response }))?;
         Ok(())
+    }
+
+    /// Rejects rows that could not be taken in later: those without finite features, and those of too large sums.
+    fn check_rows(&self, x: PointsView<'_, T>, response: &Response) -> Result<()> {
+        let eta = self.model.linear.scores(x)?;
+        check_results("the features of x", &eta)?;
+        let value = self.model.size_of_sums(x, &self.model.loss.terms(&eta, response), response)?;
+        if value <= LARGEST {
+            return Ok(());
+        }
+        let name = "a sum of products of features, targets and weights of a stream";
+        let domain = "at most 1e268: scale the weights, or take a map for the Gaussian kernel";
+        Err(Error::Parameter { name, value, domain })
     }
 
     /// The stream after the rows that are held back, and some more.

@@ -5,11 +5,11 @@ use std::ops::Range;
 use ndarray::{Array1, Array2, Axis, s};
 
 use super::response::Given;
-use super::{Curvature, Glm, GlmFit, LossTerms, Response, Step};
-use crate::engine::PointsView;
+use super::{Curvature, Glm, GlmFit, GlmLoss, LossTerms, Response, Step};
+use crate::engine::{FeatureSource, PointsView};
 use crate::error::{Error, Result, check_alike};
 use crate::once::once;
-use crate::reduce::{GramIntake, LinearisedRows, check_points};
+use crate::reduce::{GramIntake, LinearisedRows, check_points, size_of_linearised};
 use crate::{Points, Real, Targets};
 
 /// Sums over rows at one model, which give a step of Newton's method. Machines that share a fit exchange such sums in each pass.
@@ -116,14 +116,7 @@ impl<T: Real> GlmSums<T> {
     /// Adds the next rows, with the terms of their losses.
     pub(super) fn add(&mut self, x: PointsView<'_, T>, terms: &LossTerms, response: &Response) -> Result<()> {
         let (n, values) = terms.pull.dim();
-        let mut sums = Array2::zeros((n, values + 3));
-        sums.column_mut(0).assign(&terms.losses);
-        let weights = response.weights.view().insert_axis(Axis(1));
-        sums.slice_mut(s![.., 1..=values]).assign(&(&response.y * &weights));
-        sums.column_mut(values + 1).assign(&response.weights);
-        let uncounted =
-            |i: usize| if response.is_counted(i, self.model.loss) { 0.0 } else { response.weights[i] };
-        sums.column_mut(values + 2).assign(&Array1::from_shape_fn(n, uncounted));
+        let sums = terms.values(response, self.model.loss);
         if values == 1 {
             let curvature = terms.second.column(0);
             let rows = LinearisedRows { curvature, pull: terms.pull.view(), values: sums.view() };
@@ -270,11 +263,44 @@ impl<T: Real> GlmSums<T> {
         let missing = |row: usize| Err(Error::Entry { what, row, value: 0.0, domain });
         let sums: Vec<f64> = match (self.model.classes, totals) {
             (0, _) => return Ok(()),
-            (_, [second]) if self.model.loss == super::GlmLoss::Logistic => vec![weight - second, *second],
+            (_, [second]) if self.model.loss == GlmLoss::Logistic => vec![weight - second, *second],
             (_, [difference]) => vec![weight - difference, weight + difference],
             (_, totals) => totals.to_vec(),
         };
         sums.iter().position(|sum| *sum <= 0.0).map_or(Ok(()), |k| missing(self.model.present[k]))
+    }
+}
+
+impl<T: Real> Glm<T> {
+    /// The largest number in sums over these rows at the model, up to rounding. Weights are added to second derivatives, which may
+    /// be small at this model alone.
+    pub(super) fn size_of_sums(
+        &self,
+        x: PointsView<'_, T>,
+        terms: &LossTerms,
+        response: &Response,
+    ) -> Result<f64> {
+        let curvature = &terms.second.column(0) + &response.weights;
+        let (pull, values) = (terms.pull.view(), terms.values(response, self.loss));
+        let rows = LinearisedRows { curvature: curvature.view(), pull, values: values.view() };
+        let source = FeatureSource::standardised(self.map().program(), self.standardisation());
+        size_of_linearised(source, x, rows)
+    }
+}
+
+impl LossTerms {
+    /// Numbers that are summed without features, n × (k + 3): the losses, a y for each decision value, the weights a, and a of rows
+    /// that do not count a whole number of times.
+    fn values(&self, response: &Response, loss: GlmLoss) -> Array2<f64> {
+        let (n, values) = self.pull.dim();
+        let mut sums = Array2::zeros((n, values + 3));
+        sums.column_mut(0).assign(&self.losses);
+        let weights = response.weights.view().insert_axis(Axis(1));
+        sums.slice_mut(s![.., 1..=values]).assign(&(&response.y * &weights));
+        sums.column_mut(values + 1).assign(&response.weights);
+        let uncounted = |i: usize| if response.is_counted(i, loss) { 0.0 } else { response.weights[i] };
+        sums.column_mut(values + 2).assign(&Array1::from_shape_fn(n, uncounted));
+        sums
     }
 }
 

@@ -6,9 +6,29 @@ use super::GramIntake;
 use super::chunk::{ChunkPools, FeatureChunk, LinearisedRows, cuts};
 use super::normal::NormalSums;
 use super::ranges::Ranges;
+use super::totals::largest;
 use crate::engine::{FeatureSource, PointsView};
 use crate::error::{Result, check_size};
 use crate::{Real, progress};
+
+/// The largest number that rows at which a loss has these derivatives add to a sum; NaN if there is one.
+///
+/// # Errors
+/// [`NotFinite`](crate::Error::NotFinite) if a point has no finite features.
+pub(crate) fn size_of_linearised<T: Real>(
+    source: FeatureSource<'_, T>,
+    x: PointsView<'_, T>,
+    rows: LinearisedRows<'_>,
+) -> Result<f64> {
+    let (mut sizes, pools) = (Vec::new(), ChunkPools::default());
+    for cut in cuts(std::slice::from_ref(&(0..x.nrows() as u64))) {
+        let own = rows.rows(cut.clone());
+        let chunk = FeatureChunk::linearised(source, x.rows(cut.clone()), own, cut.start, &pools)?;
+        sizes.push(NormalSums::size(&chunk));
+        chunk.give_back(&pools);
+    }
+    Ok(largest(&sizes))
+}
 
 impl<T: Real> GramIntake<T> {
     /// Adds the next rows, at which a loss has these derivatives. The last of a row's values says how often it counts.

@@ -24,10 +24,12 @@ pub(crate) use chunk::LinearisedRows;
 pub(crate) use chunk::ROWS;
 pub(crate) use intake::GramIntake;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+pub(crate) use linearised::size_of_linearised;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 pub(crate) use normal::too_large;
 #[cfg(feature = "serde")]
 pub(crate) use stored::StoredGramIntake;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-pub(crate) use totals::LARGEST as LARGEST_SUMMAND;
+pub(crate) use totals::{LARGEST as LARGEST_SUMMAND, LEAST as LEAST_SUMMAND};
 
 use crate::data::standardisation::Standardisation;

@@ -116,12 +116,15 @@ impl NormalSums {
         if size_of::<T>() == 4 { 2 } else { WORDS }
     }
 
+    /// The largest number that a chunk adds to a sum, up to rounding; NaN if there is one.
+    pub fn size<T: Real>(chunk: &FeatureChunk<T>) -> f64 {
+        let [sums, _] = &chunk.sums;
+        largest(&[chunk.bound(), largest(slice_of(&sums.cross)), largest(&sums.moments)])
+    }
+
     /// Refuses a chunk with numbers too large for sums.
     pub fn check<T: Real>(chunk: &FeatureChunk<T>) -> Result<(), TooLarge> {
-        let [sums, _] = &chunk.sums;
-        check_size(chunk.bound())?;
-        sums.cross.rows().into_iter().try_for_each(|values| check_size(largest(slice_of(&values))))?;
-        sums.moments.iter().try_for_each(|moment| check_size(moment.abs()))
+        check_size(Self::size(chunk))
     }
 
     /// Adds a chunk that was [checked](NormalSums::check).

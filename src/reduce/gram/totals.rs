@@ -11,6 +11,9 @@ pub(super) const MOST: u64 = 1 << (54 - STEP);
 const LEVELS: std::ops::RangeInclusive<i32> = -30..=31;
 /// The largest summand.
 pub(crate) const LARGEST: f64 = 1e288;
+/// A bound of the summands of an array. Below it the second word ends at more than 2⁻³⁰ of the largest one, and digits are lost.
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+pub(crate) const LEAST: f64 = 1e-271;
 
 /// An array of sums. Each sum is a few words; word k holds a multiple of the grid 2^(`STEP` (level − k)).
 ///

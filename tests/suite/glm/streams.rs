@@ -1,10 +1,11 @@
 //! Streams against fits of all rows.
 
-use ndarray::{Array1, Array2, Axis, s};
+use ndarray::{Array1, Array2, Axis, arr1, arr2, s};
 use random_features::Targets;
 use random_features::apply::{Glm, GlmFit, GlmStream, GlmSums};
-use random_features::frequency::Orthogonal;
-use random_features::{Map, Trigonometric};
+use random_features::frequency::{Independent, Orthogonal};
+use random_features::kernel::Activation;
+use random_features::{Error, Map, Nonlinear, Trigonometric};
 
 use super::{labelled, trigonometric};
 use crate::common::SplitMix;
@@ -258,6 +259,44 @@ fn asking_for_the_model_changes_nothing() {
     let before = asked.model().unwrap().weights().to_owned();
     asked.update(x.slice(s![..1, ..]), Targets::of_labels(&[1], 2).unwrap()).unwrap();
     assert_ne!(asked.model().unwrap().weights(), before);
+}
+
+/// A row that no sum can hold is refused when it is given, and leaves the stream as it was.
+#[test]
+fn rows_beyond_all_sums_are_refused_at_once() {
+    let refused = |found: Result<(), Error>| {
+        assert!(matches!(found, Err(Error::Parameter { .. })), "{found:?}");
+    };
+    let (x, labels) = classes_of(200, false);
+    let linear: Map<f64> =
+        Nonlinear::new(Activation::Identity).build(Independent.draw(2, 8, 1).unwrap(), 1.0).unwrap();
+    for (map, is_linear) in [(plane(16, 1.0), false), (linear, true)] {
+        let glm = Glm::logistic(map, 2).unwrap();
+        let [mut stream, mut silent] = [(); 2].map(|()| GlmStream::new(&glm, 0.1).unwrap());
+        for (i, label) in labels.iter().enumerate() {
+            let row = x.slice(s![i..i + 1, ..]);
+            if i % 50 == 3 {
+                let heavy = arr1(&[1e291]);
+                let targets = Targets::of_labels(&[1], 2).unwrap().with_weights(&heavy).unwrap();
+                refused(stream.update(row, targets));
+                if is_linear {
+                    refused(stream.update(&arr2(&[[1e145, 0.0]]), Targets::of_labels(&[1], 2).unwrap()));
+                }
+            }
+            for stream in [&mut stream, &mut silent] {
+                stream.update(row, Targets::of_labels(&[*label], 2).unwrap()).unwrap();
+            }
+        }
+        assert_eq!(stream.model().unwrap().weights(), silent.model().unwrap().weights());
+    }
+    let row = x.slice(s![..1, ..]);
+    let mut counts = GlmStream::new(&Glm::poisson(plane(16, 1.0)).unwrap(), 0.1).unwrap();
+    refused(counts.update(row, &arr1(&[1e291])));
+    let three = Glm::logistic(plane(16, 1.0), 3).unwrap();
+    let heavy = arr1(&[1e291]);
+    let targets = Targets::of_labels(&[1], 3).unwrap().with_weights(&heavy).unwrap();
+    refused(GlmStream::new(&three, 0.1).unwrap().update(row, targets));
+    refused(GlmStream::new(&three, 1e-280).map(drop));
 }
 
 /// Exposures in other units are other weights and the inverse of other targets. Half a count that smooths the rates is half a count in
