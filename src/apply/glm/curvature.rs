@@ -8,7 +8,7 @@ use crate::Real;
 use crate::error::{Error, Result, singular};
 use crate::linalg::{Backend, Cholesky};
 use crate::progress;
-use crate::reduce::GramSums;
+use crate::reduce::{GramSums, LEAST_SUMMAND};
 
 /// Multiples of the rounding error that are added to the diagonal of a matrix that rounding makes indefinite.
 const SHIFTS: [f64; 4] = [0.0, 1.0, 1e2, 1e4];
@@ -43,6 +43,9 @@ pub(super) struct Single {
 impl Curvature {
     pub fn of<T: Real>(sums: &GlmSums<T>, lambda: f64) -> Result<Self> {
         progress::check()?;
+        if lambda <= LEAST_SUMMAND && too_small(sums).is_some() {
+            return Err(singular(lambda, LEAST_SUMMAND));
+        }
         let mut matrix =
             if sums.model.values() == 1 { Hessian::single(sums) } else { Hessian::bordered(sums) };
         let largest = matrix.a.diag().iter().fold(0.0, |a: f64, v| a.max(*v));
@@ -55,12 +58,16 @@ impl Curvature {
     }
 
     /// The trace of the second derivatives for one decision value η, without λ; 0 if rounding hides it.
-    pub fn trace<T: Real>(sums: &GlmSums<T>) -> f64 {
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if features and weights are so small that sums have lost second derivatives.
+    pub fn trace<T: Real>(sums: &GlmSums<T>) -> Result<f64> {
+        too_small(sums).map_or(Ok(()), Err)?;
         let values = sums.model.values();
         let matrix = if values == 1 { Hessian::single(sums) } else { Hessian::bordered(sums) };
         let entries = matrix.a.diag().into_iter().zip(&matrix.penalised);
         let trace = entries.map(|(entry, is)| entry * is).sum::<f64>();
-        seen_trace::<T>(trace, &matrix.mean, matrix.total) / values as f64
+        Ok(seen_trace::<T>(trace, &matrix.mean, matrix.total) / values as f64)
     }
 
     /// The step that takes a gradient to 0.
@@ -121,6 +128,12 @@ impl Hessian {
             (_, entries) => CurvatureKind::Several(Several { factor, entries }),
         }
     }
+}
+
+/// The error for second derivatives that are so small that sums have lost their digits, if all are.
+fn too_small<T: Real>(sums: &GlmSums<T>) -> Option<Error> {
+    let mut errors = sums.intakes.iter().map(|intake| intake.sums().too_small());
+    errors.next()?.filter(|_| errors.all(|error| error.is_some()))
 }
 
 /// The factor of a matrix whose diagonal is `diagonal(shift)`, for the least of [`SHIFTS`] for which it is positive definite, and that

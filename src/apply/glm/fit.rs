@@ -63,7 +63,8 @@ impl<T: Real> Glm<T> {
     ///
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) if λ is not positive and finite (without a penalty, classes that can be separated
-    /// have no minimum), [`NoData`](crate::Error::NoData) without rows of positive weight,
+    /// have no minimum), [`Singular`](crate::Error::Singular) if λ and all products of weights and squared features are below 1e-271,
+    /// which sums do not hold, [`NoData`](crate::Error::NoData) without rows of positive weight,
     /// [`Factorisation`](crate::Error::Factorisation) if the iteration does not converge,
     /// [`Memory`](crate::Error::Memory) if there is none for what it keeps, and the errors of
     /// [`GlmSums::update`](super::GlmSums::update).

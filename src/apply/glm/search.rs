@@ -54,6 +54,7 @@ impl<T: Real> Glm<T> {
     ///
     /// # Errors
     /// The errors of [`fit`](Glm::fit); [`NoData`](Error::NoData) if folds are needed and each class has one row,
+    /// [`Parameter`](Error::Parameter) if all products of weights and squared features are below 1e-271,
     /// [`Factorisation`](Error::Factorisation) if rounding hides the errors of all λ.
     pub fn search<'a, 't>(
         &self,
@@ -226,7 +227,7 @@ fn groups_of(labels: &[usize]) -> Vec<usize> {
 /// The search for models whose second derivatives are computed.
 fn by_rows<T: Real>(descent: &mut Descent<'_, '_, T>, by: By) -> Result<GlmFit<T>> {
     let terms = descent.model.loss.terms(&descent.eta, descent.response);
-    let top = Curvature::trace(&descent.sums(&terms)?);
+    let top = Curvature::trace(&descent.sums(&terms)?)?;
     let mut first = None;
     let mut best: Option<GlmFit<T>> = None;
     let errors = over_grid(top, |place, lambda| {
@@ -272,7 +273,7 @@ fn by_splits<T: Real>(mut descent: Descent<'_, '_, T>, division: &Division<'_>) 
         0.5 * seen_trace::<T>(products.diag().sum(), &mean, total)
     } else {
         let terms = descent.model.loss.terms(&descent.eta, response);
-        Curvature::trace(&descent.sums(&terms)?)
+        Curvature::trace(&descent.sums(&terms)?)?
     };
     let (count, folds, gap) = division.folds(&descent.model, response);
     let parts = (gap.map_or(0, |gap| gap + 1)..count).map(|fold| {

@@ -77,7 +77,9 @@ impl<T: Real> KernelPca<T> {
     pub(super) fn of(intake: &GramIntake<T>, components: usize) -> Result<Self> {
         let (map, sums) = (intake.map(), intake.sums());
         check_components(components, sums.feature_dim())?;
-        let Normal { a, mean_features, weight, total_noise, .. } = Normal::centred(sums)?;
+        let normal = Normal::centred(sums)?;
+        normal.check_products()?;
+        let Normal { a, mean_features, weight, total_noise, .. } = normal;
         let total = a.diag().sum() / weight;
         let found = largest_eigenpairs(a, components)?;
         // Eigenvalues below the rounding error of the matrix count as 0.

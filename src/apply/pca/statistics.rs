@@ -241,8 +241,8 @@ impl<T: Real> RidgeStatistics<T> {
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) without rows of positive weight, [`Parameter`](Error::Parameter) if `components` is 0 or
-    /// above D, [`Factorisation`](Error::Factorisation) if the iteration does not converge. [`Cancelled`](Error::Cancelled) if a
-    /// [watcher](crate::progress::watch) stops it.
+    /// above D or if all Σ w φ² are below 1e-271, which sums do not hold, [`Factorisation`](Error::Factorisation) if the iteration
+    /// does not converge. [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
     pub fn pca(&self, components: usize) -> Result<KernelPca<T>> {
         KernelPca::of(&self.intake, components)
     }

@@ -65,7 +65,8 @@ use crate::{Points, Real, Targets};
 ///
 /// Features are plain values, φ = e^(log scale) · mantissa, which suits maps of the Gaussian kernel. Features of the softmax
 /// kernel grow like e^(½‖x‖²), so that the rows of the largest norm outweigh all others: take the Gaussian kernel for a
-/// regression. Sums beyond 1e288 are an error, never an infinity.
+/// regression. Sums beyond 1e288 are an error, never an infinity. Products of weights and features that are all below 1e-271 lose
+/// digits in sums: models for a λ as small, and criteria, are an error then, never a number from what is left.
 ///
 /// # Cost
 /// The time is O(n D² + n m d). The memory is O(D²) for any n: about 8 D² (f32) or 12 D² (f64) bytes, and during an update the

@@ -250,7 +250,9 @@ impl<T: Real> PackedRun<T> {
         let trace: f64 = squares.iter().map(|square| square.widen()).sum();
         let bound = squares.into_iter().fold(T::zero(), T::max).widen();
         let unit = root * root;
-        PackedRun { features, unit, bound: bound * unit, trace: trace * unit, sums }
+        // Features whose squares underflow are not 0.
+        let bound = if bound > 0.0 { (bound * unit).max(f64::MIN_POSITIVE) } else { 0.0 };
+        PackedRun { features, unit, bound, trace: trace * unit, sums }
     }
 }
 

@@ -4,6 +4,7 @@ use ndarray::{Array2, s};
 
 use super::GramSums;
 use super::chunk::{BLOCK, RUN, blocks};
+use super::totals::LEAST;
 use crate::Real;
 use crate::data::statistics::is_constant;
 use crate::error::{Error, Result};
@@ -64,6 +65,18 @@ impl<T: Real> GramSums<T> {
             block.indexed_iter_mut().for_each(|((f, g), a)| *a = self.totals.gram.at(piece, f * BLOCK + g));
         }
         products
+    }
+
+    /// The largest Σ w φ² of a feature in a run, over all runs that were added or removed.
+    pub(crate) fn largest_product(&self) -> f64 {
+        self.totals.most[0]
+    }
+
+    /// The error for features and weights so small that sums of their products have lost digits, if they are.
+    pub(crate) fn too_small(&self) -> Option<Error> {
+        let (name, value) = ("the largest sum of products of features and weights", self.largest_product());
+        let domain = "0, or above 1e-271: scale the features or the weights";
+        (f64::MIN_POSITIVE..LEAST).contains(&value).then_some(Error::Parameter { name, value, domain })
     }
 
     /// The rounding error of a product of features relative to the largest product; sums of a run are rounded in the scalar type.

@@ -10,6 +10,18 @@ fn logistic(classes: usize) -> Glm<f64> {
     Glm::logistic(trigonometric(5, 1.0), classes).unwrap()
 }
 
+/// Second derivatives that are lost in sums are missed by a search, and by a fit whose λ is no larger.
+#[test]
+fn weights_below_the_range_of_sums_are_refused() {
+    let (x, labels) = labelled::<f64>(100, 2);
+    let tiny = Array1::from_elem(100, 1e-291);
+    let targets = || Targets::from(&labels).with_weights(&tiny).unwrap();
+    let search = logistic(2).search(&x, targets()).map(drop);
+    assert!(matches!(search, Err(Error::Parameter { .. })), "{search:?}");
+    let fit = logistic(2).fit(&x, targets(), 1e-292).map(drop);
+    assert!(matches!(fit, Err(Error::Singular { .. })), "{fit:?}");
+}
+
 #[test]
 fn wrong_input_is_refused() {
     let (x, labels) = labelled::<f64>(30, 2);

@@ -1,12 +1,14 @@
 //! Targets whose squares are out of range, variances that the scalar cannot hold, and sums from which all rows were removed.
 
-use ndarray::{Array1, Array2, s};
+use ndarray::{Array1, Array2, ArrayView1, Axis, s};
 use random_features::apply::{Criterion, KernelRidge, RidgeSearch, RidgeStatistics};
+use random_features::extend::Facts;
 use random_features::frequency::Orthogonal;
 use random_features::kernel::{Gaussian, Kernel};
-use random_features::{Error, Real, Trigonometric};
+use random_features::{Error, Real, Targets, Trigonometric};
 
 use super::{data, distance, statistics, trigonometric};
+use crate::common::own_map::own_map;
 use crate::common::weigh;
 
 /// Factors of targets.
@@ -133,6 +135,65 @@ fn variances_beyond_the_scalar() {
         assert!(a.iter().zip(&b).all(|(a, b)| a < b), "{factor}");
     }
     assert!(plain.variance_of_mean.iter().all(|v| v.is_finite() && *v > f32::MIN_POSITIVE));
+}
+
+/// Weights and precisions whose products with features are lost in sums give no model, and no products or components.
+#[test]
+fn weights_below_the_range_of_sums_are_refused() {
+    let (map, (x, y)) = (trigonometric::<f64>(10, 1.0), noisy(60));
+    let tiny = Array1::from_elem(60, 1e-291);
+    for targets in [weigh(&y, &tiny), Targets::from(&y).with_precisions(&tiny).unwrap()] {
+        let mut statistics = RidgeStatistics::new(map.clone(), 2).unwrap();
+        statistics.update(&x, targets).unwrap();
+        let found = [
+            statistics.solve(0.0).map(drop),
+            statistics.solve(1e-294).map(drop),
+            statistics.spectrum().map(drop),
+            statistics.products().map(drop),
+            statistics.pca(2).map(drop),
+        ];
+        for found in found {
+            assert!(matches!(found, Err(Error::Parameter { .. })), "{found:?}");
+        }
+        // Sums without features keep their digits.
+        let error = &statistics.mean_targets().unwrap() - &y.mean_axis(Axis(0)).unwrap();
+        assert!(error.iter().all(|error| error.abs() < 1e-9), "{error}");
+    }
+}
+
+/// Features whose squares are lost in sums matter beside no λ of usual size, and hide the models for smaller ones.
+#[test]
+fn features_below_the_range_of_sums_are_negligible_or_refused() {
+    let (x, y) = noisy(60);
+    let map = |size: f64| {
+        let write = move |x: ArrayView1<'_, f64>, values: &mut [f64], _: &mut [f64]| {
+            values.iter_mut().zip(x).for_each(|(v, x)| *v = size * x);
+        };
+        own_map(Facts::new(3, vec![3]).symmetric(), write).unwrap()
+    };
+    let mean = y.mean_axis(Axis(0)).unwrap();
+    for size in [1e-150, 1e-160, 1e-170] {
+        let all = statistics(&map(size), &x, &y);
+        let few = statistics(&map(size), &x.slice(s![..3, ..]).to_owned(), &y.slice(s![..3, ..]).to_owned());
+        for statistics in [&all, &few] {
+            for lambda in [0.0, 1e-300] {
+                let found = statistics.solve(lambda).map(drop);
+                assert!(matches!(found, Err(Error::Singular { .. })), "{size} {lambda}: {found:?}");
+                let found = statistics.spectrum().unwrap().model(lambda).map(drop);
+                assert!(matches!(found, Err(Error::Singular { .. })), "{size} {lambda}: {found:?}");
+            }
+        }
+        let predicted = all.solve(1.0).unwrap().predict(&x).unwrap();
+        assert!((&predicted - &mean).iter().all(|error| error.abs() < 1e-12), "{size}");
+        let spectrum = all.spectrum().unwrap();
+        for criterion in [Criterion::GeneralisedCrossValidation, Criterion::leave_one_out(&x, &y)] {
+            let found = spectrum.choose(&criterion, &[1.0]).map(drop);
+            assert!(matches!(found, Err(Error::Parameter { .. })), "{size}: {found:?}");
+        }
+    }
+    // Targets whose products with features are lost.
+    let tiny = y.mapv(|y| 1e-300 * y);
+    assert!(is_range_error(statistics(&trigonometric(10, 1.0), &x, &tiny).solve(0.1)));
 }
 
 /// What rounding leaves of removed rows is no regression.

@@ -55,7 +55,7 @@ impl<T: Real> RidgeSpectrum<T> {
             rank: space.values.len(),
             resolution: rounding,
             least: 0.0,
-            out_of_range: targets.out_of_range,
+            out_of_range: targets.out_of_range.clone(),
             values: space.values.clone(),
         };
         let normal = Normal {
@@ -71,6 +71,7 @@ impl<T: Real> RidgeSpectrum<T> {
             noise: rounding,
             total_noise: rounding,
             rounding: f64::EPSILON,
+            is_lost: false,
             out_of_range: targets.out_of_range,
         };
         Ok(RidgeSpectrum {

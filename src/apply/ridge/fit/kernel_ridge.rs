@@ -2,7 +2,7 @@
 
 use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ArrayView1, ArrayView2, Axis};
 
-use super::normal::{LEAST_SQUARE, check_lambda};
+use super::normal::{LEAST_SQUARE, check_lambda, squares_out_of_range};
 use super::{check_finite, is_constant};
 use crate::error::{Error, Result, check_positive, check_size, singular};
 use crate::labels::best_classes;
@@ -129,8 +129,8 @@ pub(super) struct CentredTargets {
     pub references: Array1<f64>,
     /// o, the mean of each target less r.
     pub offsets: Array1<f64>,
-    /// The range of a target that varies and whose squares are out of range, if there is one.
-    pub out_of_range: Option<f64>,
+    /// The error for criteria, if squares of a target that varies are out of range.
+    pub out_of_range: Option<Error>,
 }
 
 impl CentredTargets {
@@ -170,7 +170,7 @@ impl CentredTargets {
             let offset = centred.offsets[j];
             column.mapv_inplace(|y| (y - first) - offset);
             if !(LEAST_SQUARE..LARGEST_SQUARE).contains(&(total * spread * spread)) {
-                centred.out_of_range = Some(spread);
+                centred.out_of_range = Some(squares_out_of_range(spread, total));
             }
         }
         Ok(centred)

@@ -6,11 +6,11 @@ use super::{Ridge, RidgeStatistics, too_large};
 use crate::error::{Error, Result, checked_not_negative};
 use crate::memory::check_memory;
 use crate::once::once;
-use crate::reduce::GramSums;
+use crate::reduce::{GramSums, LEAST_SUMMAND};
 use crate::{Real, progress};
 
 /// A bound of sums of squares below which they lose digits.
-pub(super) const LEAST_SQUARE: f64 = 1e-271;
+pub(super) const LEAST_SQUARE: f64 = LEAST_SUMMAND;
 
 /// (A + λI) β = c, with A and c centred if there is an intercept.
 #[derive(Clone, Debug)]
@@ -36,8 +36,10 @@ pub(in crate::apply) struct Normal {
     /// The rounding error of an entry of A, with the errors that removed rows have left. Smaller pivots and eigenvalues cannot be
     /// told from 0.
     pub noise: f64,
-    /// The range of a target that varies and whose squares are out of range, if there is one.
-    pub out_of_range: Option<f64>,
+    /// Whether A has lost digits because features and weights are too small for sums.
+    pub is_lost: bool,
+    /// The error for criteria, if A has lost digits or squares of a target that varies are out of range.
+    pub out_of_range: Option<Error>,
     /// The rounding error of A in the spectral norm, which bounds the change of an eigenvalue.
     pub total_noise: f64,
     /// The relative rounding error of a sum of products.
@@ -50,7 +52,8 @@ impl<T: Real> RidgeStatistics<T> {
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) without rows of positive weight, [`Parameter`](Error::Parameter) if Σ w is no larger than
-    /// rounding errors of removed weights may be, [`Memory`](Error::Memory) if the matrix does not fit in memory.
+    /// rounding errors of removed weights may be or if features and weights have products below 1e-271, which sums do not hold.
+    /// [`Memory`](Error::Memory) if the matrix does not fit in memory.
     #[inline(never)]
     pub fn products(&self) -> Result<Array2<f64>> {
         symmetric_products(self.sums())
@@ -124,8 +127,18 @@ impl<T: Real> RidgeStatistics<T> {
             let spread = sums.spread(target, self.intercept);
             if sums.is_constant_target(target, normal.squares[target], self.intercept)? {
                 normal.make_constant(target);
-            } else if normal.weight * spread * spread < LEAST_SQUARE {
-                normal.out_of_range = Some(spread);
+                continue;
+            }
+            if normal.weight * spread * spread < LEAST_SQUARE {
+                normal.out_of_range = Some(squares_out_of_range(spread, normal.weight));
+            }
+            // Σ w (y − r) φ over a run is at most this.
+            let cross = spread * normal.weight.sqrt() * sums.largest_product().sqrt();
+            if cross < LEAST_SUMMAND
+                && sums.largest_product() > 0.0
+                && let Some(error) = &normal.out_of_range
+            {
+                return Err(error.clone());
             }
         }
         let finite = normal.c.iter().chain(&normal.squares).all(|v| v.is_finite());
@@ -180,6 +193,9 @@ impl Normal {
             2.0 * below + (row[i] / unit).powi(2)
         };
         let [entry, matrix] = sums.removed_magnitudes();
+        let out_of_range = sums.too_small();
+        let is_lost = out_of_range.is_some();
+        let lost = if is_lost { LEAST_SUMMAND } else { 0.0 };
         let square: f64 = a.rows().into_iter().enumerate().map(row_square).sum();
         Ok(Normal {
             c: Array2::from_shape_fn((width, targets), |(f, j)| sums.cross_about(f, j, references[j])),
@@ -190,10 +206,11 @@ impl Normal {
             weight,
             counts: sums.counts(),
             rank: width.min(rows(sums.present())),
-            noise: rounding * largest.max(entry),
-            total_noise: rounding * (unit * square.sqrt()).max(matrix),
+            noise: lost.max(rounding * largest.max(entry)),
+            total_noise: lost.max(rounding * (unit * square.sqrt()).max(matrix)),
             rounding,
-            out_of_range: None,
+            is_lost,
+            out_of_range,
             a,
         })
     }
@@ -225,10 +242,27 @@ impl Normal {
         &self.references + &(&self.offsets - &self.mean_features.dot(weights))
     }
 
+    /// Rejects sums of products that have lost digits.
+    pub fn check_products(&self) -> Result<()> {
+        self.out_of_range.clone().filter(|_| self.is_lost).map_or(Ok(()), Err)
+    }
+
     /// A λ that is large beside rounding errors.
     pub fn least(&self) -> f64 {
         if self.noise > 0.0 { 2.0 * self.total_noise } else { 1.0 }
     }
+}
+
+/// The error for criteria of a target that varies by `spread`, whose weighted squares are out of range.
+pub(super) fn squares_out_of_range(spread: f64, weight: f64) -> Error {
+    if (LEAST_SQUARE..LEAST_SQUARE.recip()).contains(&(spread * spread)) {
+        let (name, domain) =
+            ("the sum of the weights", "in the range of f64 also times the square of a target's range");
+        return Error::Parameter { name, value: weight, domain };
+    }
+    let (name, domain) =
+        ("the range of a target", "0, or between about 1e-135 and 1e150: scale the targets");
+    Error::Parameter { name, value: spread, domain }
 }
 
 /// A number of rows, saturating at `usize::MAX`.
@@ -238,7 +272,9 @@ fn rows(count: u64) -> usize {
 
 /// Σ w φ φᵀ over all rows, D × D and symmetric.
 pub(in crate::apply) fn symmetric_products<T: Real>(sums: &GramSums<T>) -> Result<Array2<f64>> {
-    let mut products = Normal::uncentred(sums)?.a;
+    let normal = Normal::uncentred(sums)?;
+    normal.check_products()?;
+    let mut products = normal.a;
     for f in 0..products.nrows() {
         for g in 0..f {
             products[[g, f]] = products[[f, g]];

@@ -3,7 +3,6 @@
 use ndarray::{Array1, Array2, ArrayView1, ArrayViewMut1};
 
 use super::error_table::ErrorTable;
-use super::normal::LEAST_SQUARE;
 use crate::error::{Error, Result, singular};
 use crate::numeric::power_of_two_below;
 
@@ -30,8 +29,8 @@ pub(super) struct Shrinkage {
     pub resolution: f64,
     /// The least λ for which criteria are not dominated by rounding errors; 0 where shares are not divided by eigenvalues.
     pub least: f64,
-    /// The range of a target that varies and whose squares are out of range, if there is one.
-    pub out_of_range: Option<f64>,
+    /// The error for criteria, if features, weights or a target are out of range.
+    pub out_of_range: Option<Error>,
 }
 
 /// The number of λ in a decade of the default grid.
@@ -119,17 +118,9 @@ impl Shrinkage {
         self.left(target, |_| 1.0) / self.weight
     }
 
-    /// Refuses criteria where squares of a target are out of range.
+    /// Refuses criteria where features, weights or squares of a target are out of range.
     pub fn check_range(&self) -> Result<()> {
-        let Some(value) = self.out_of_range else { return Ok(()) };
-        if (LEAST_SQUARE..LEAST_SQUARE.recip()).contains(&(value * value)) {
-            let (name, domain) =
-                ("the sum of the weights", "in the range of f64 also times the square of a target's range");
-            return Err(Error::Parameter { name, value: self.weight, domain });
-        }
-        let (name, domain) =
-            ("the range of a target", "0, or between about 1e-135 and 1e150: scale the targets");
-        Err(Error::Parameter { name, value, domain })
+        self.out_of_range.clone().map_or(Ok(()), Err)
     }
 
     /// The targets that vary, so that their errors depend on λ.

@@ -20,8 +20,9 @@ impl<T: Real> RidgeStatistics<T> {
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) without rows of positive weight. [`Parameter`](Error::Parameter) if λ is negative or not finite,
-    /// or if Σ w is no larger than rounding errors of removed weights may be. [`Entry`](Error::Entry) with a target that rounding
-    /// errors of removed rows hide. [`Singular`](Error::Singular), with a λ that is large enough, if the normal equations have no
+    /// if Σ w is no larger than rounding errors of removed weights may be, or if products of weights, features and a target are
+    /// below 1e-271, which sums do not hold. [`Entry`](Error::Entry) with a target that rounding errors of removed rows hide.
+    /// [`Singular`](Error::Singular), with a λ that is large enough, if the normal equations have no
     /// unique solution up to rounding, for example because features of many rows are linearly dependent.
     pub fn solve(&self, lambda: f64) -> Result<Ridge<T>> {
         self.solve_with(Backend::default(), lambda)
@@ -65,8 +66,9 @@ impl<T: Real> RidgeStatistics<T> {
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) without rows of positive weight. [`Parameter`](Error::Parameter) if Σ w is no larger than
-    /// rounding errors of removed weights may be. [`Entry`](Error::Entry) with a target that rounding errors of removed rows
-    /// hide. [`Factorisation`](Error::Factorisation) if the iteration does not converge.
+    /// rounding errors of removed weights may be, or if products of weights, features and a target are below 1e-271.
+    /// [`Entry`](Error::Entry) with a target that rounding errors of removed rows hide. [`Factorisation`](Error::Factorisation) if the
+    /// iteration does not converge.
     pub fn spectrum(&self) -> Result<RidgeSpectrum<T>> {
         self.spectrum_with(Backend::default())
     }

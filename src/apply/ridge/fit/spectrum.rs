@@ -90,7 +90,7 @@ impl<T: Real> RidgeSpectrum<T> {
             (normal.weight, normal.counts, statistics.intercept, normal.rank),
             [normal.noise, normal.total_noise],
         );
-        shrinkage.out_of_range = normal.out_of_range;
+        shrinkage.out_of_range = normal.out_of_range.clone();
         Ok(RidgeSpectrum {
             map: statistics.map().clone(),
             inputs: statistics.standardisation().cloned(),
@@ -182,7 +182,7 @@ impl<T: Real> RidgeSpectrum<T> {
     /// Divides a vector's components in the eigenvectors by s + λ.
     fn divide(&self, mut column: ArrayViewMut1<'_, f64>, lambda: f64) -> Result<()> {
         let values = &self.shrinkage.values;
-        if lambda == 0.0 && self.few_rows {
+        if lambda == 0.0 && self.few_rows && !self.normal.is_lost {
             let least = self.normal.least();
             column *= &values.mapv(|s| if s > least { s.recip() } else { 0.0 });
             return Ok(());
@@ -222,7 +222,7 @@ impl<T: Real> RidgeSpectrum<T> {
     ///
     /// # Errors
     /// The errors of [`model`](RidgeSpectrum::model). [`Parameter`](Error::Parameter) if λ is 0, if Σ w is at most 1 (without an
-    /// intercept, 0), or if the range of a target is so small that its squares lose digits, below about 1e-135.
+    /// intercept, 0), or if sums lose digits: if the range of a target is below about 1e-135, or if all Σ w φ² are below 1e-271.
     /// [`Singular`](Error::Singular), with the least λ, if λ is below the rounding error of Σ w φ φᵀ in the spectral norm, which
     /// hides the noise.
     ///
