@@ -200,7 +200,8 @@ impl<T: Real> Smoother<T> {
 
     /// The regression ŷ at the rows of `x`, n × d: n × t for t targets. For labels these are estimates of the classes' probabilities.
     ///
-    /// A row that is not finite gives NaN.
+    /// A row that is not finite gives NaN. A prediction beyond the range of the scalar type becomes its largest number: weights of
+    /// both signs may leave the range of the targets.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NoData`](Error::NoData) before the first training point,
@@ -220,7 +221,7 @@ impl<T: Real> Smoother<T> {
 
     #[inline(never)]
     fn predictions(&self, x: PointsView<'_, T>) -> Result<Array2<T>> {
-        self.apply(x, self.sums.targets(), |sums, j| T::narrow(self.regression(sums, j)))
+        self.apply(x, self.sums.targets(), |sums, j| T::saturated(self.regression(sums, j)))
     }
 
     /// The regression ŷ at the rows of `x`, with the rows, ascending, whose total weight is not positive. There the
@@ -238,7 +239,7 @@ impl<T: Real> Smoother<T> {
         let targets = self.sums.targets();
         let entry = |sums: &[f64], j| {
             if j < targets {
-                T::narrow(self.regression(sums, j))
+                T::saturated(self.regression(sums, j))
             } else {
                 T::narrow(f64::from(u8::from(sums[targets] <= 0.0)))
             }

@@ -157,7 +157,7 @@ pub trait ShiftInvariant: std::fmt::Debug + Send + Sync {
 
     /// The kernel as a function of a square, for δ = (x − y)/ℓ. For a [polar](Spectrum::Polar) spectrum it is k(δ), and
     /// the square is ‖δ‖². For a [product](Spectrum::Product) it is the factor of one coordinate, and the square is
-    /// δₗ². For a [mixture](Spectrum::Mixture) the mixture itself gives the values of the kernel, and this method is
+    /// δₗ². A square that overflows is ∞. For a [mixture](Spectrum::Mixture) the mixture itself gives the values of the kernel, and this method is
     /// not called.
     fn of_square(&self, square: f64) -> SignedLog;
 

@@ -76,7 +76,8 @@ impl<T: Real> Glm<T> {
         Ok(eta.rows().into_iter().map(best).collect())
     }
 
-    /// The expected counts e^η at the rows of `x`, n × d, for an exposure of 1: n numbers.
+    /// The expected counts e^η at the rows of `x`, n × d, for an exposure of 1: n numbers. A rate beyond the range of the scalar type
+    /// becomes the largest number of that type.
     ///
     /// # Errors
     /// The errors of [`scores`](Glm::scores); [`Unsupported`](Error::Unsupported) for models of classes.
@@ -84,7 +85,7 @@ impl<T: Real> Glm<T> {
         if self.loss != GlmLoss::Poisson {
             return Err(Error::Unsupported { what: "rates from a model of classes" });
         }
-        Ok(self.linear.scores(x.into().view())?.iter().map(|eta| T::narrow(eta.exp())).collect())
+        Ok(self.linear.scores(x.into().view())?.iter().map(|eta| T::saturated(eta.exp())).collect())
     }
 
     /// Corrects probabilities after a fit with weights that balance classes, or of a sample with other shares of the classes. The

@@ -4,6 +4,7 @@ use ndarray::{Array1, Array2, ArrayRef2, ArrayView1, ArrayView2, aview1};
 
 use crate::apply::ridge::Normal;
 use crate::apply::{Ridge, Standardisation};
+use crate::engine::PointsView;
 use crate::error::{Error, Result, check_size};
 use crate::linalg::largest_eigenpairs;
 use crate::map::Map;
@@ -135,17 +136,16 @@ impl<T: Real> KernelPca<T> {
     /// The errors of [`transform`](KernelPca::transform).
     #[doc(alias = "whiten")]
     pub fn transform_whitened<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Array2<T>> {
-        let mut components = self.transform(x)?;
-        self.whiten(&mut components);
-        Ok(components)
+        self.whitened(x.into().view())
     }
 
     #[inline(never)]
-    fn whiten(&self, components: &mut Array2<T>) {
+    fn whitened(&self, x: PointsView<'_, T>) -> Result<Array2<T>> {
+        let mut components = self.projection.scores(x)?;
         for (mut column, variance) in components.columns_mut().into_iter().zip(&self.variances) {
-            let factor = if *variance > 0.0 { variance.sqrt().recip() } else { 0.0 };
-            column.mapv_inplace(|z| T::narrow(z.widen() * factor));
+            column *= if *variance > 0.0 { variance.sqrt().recip() } else { 0.0 };
         }
+        Ok(components.mapv(T::saturated))
     }
 
     /// The features φ̄ + Σ z_k v_k of components z, n × k: n × D plain values. They are the nearest to the mean among all
@@ -245,4 +245,4 @@ fn sign(vector: ArrayView1<'_, f64>) -> f64 {
     first.map_or(1.0, |v| v.signum())
 }
 
-once!(KernelPca::<T>::of, KernelPca::<T>::whiten, KernelPca::<T>::features_of,);
+once!(KernelPca::<T>::of, KernelPca::<T>::whitened, KernelPca::<T>::features_of,);

@@ -129,7 +129,8 @@ impl<T: Real> Ridge<T> {
     }
 
     /// Predicts ŷ at the rows of `x`, n × d: n × t numbers. Points are in the original units: the model applies its
-    /// standardisation, if it has one. A row that is not finite gives NaN.
+    /// standardisation, if it has one. A row that is not finite gives NaN. Predictions are computed in `f64`; one beyond
+    /// the range of the scalar type becomes the largest number of that type, never infinity.
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if `x` does not have d columns, [`Memory`](crate::Error::Memory) if the result does not fit
@@ -164,7 +165,7 @@ impl<T: Real> Ridge<T> {
 
     #[inline(never)]
     fn write_predictions(&self, x: PointsView<'_, T>, out: ArrayViewMut2<'_, T>) -> Result<()> {
-        self.write(x, out, T::narrow)
+        self.write(x, out, T::saturated)
     }
 
     /// The predictions in `f64`, n × t.

@@ -169,7 +169,7 @@ impl<T: Real> Predictor<T> {
             .fill(x.view().insert_axis(Axis(0)).into(), features);
         weights.apply(program, features.batch.row(0), buffers);
         let predictions = buffers.sums.iter().zip(&model.intercepts);
-        out.iter_mut().zip(predictions).for_each(|(out, (sum, b))| *out = T::narrow(sum + b));
+        out.iter_mut().zip(predictions).for_each(|(out, (sum, b))| *out = T::saturated(sum + b));
         Ok(())
     }
 }

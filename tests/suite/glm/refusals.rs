@@ -1,13 +1,30 @@
 //! Inputs that have no model are refused, with what is wrong.
 
-use ndarray::{Array1, Array2, arr1};
+use ndarray::{Array1, Array2, ArrayView1, arr1};
 use random_features::apply::{Glm, GlmStream, GlmSums, Standardisation};
-use random_features::{Error, Targets};
+use random_features::extend::Facts;
+use random_features::{Error, Real, Targets};
 
 use super::{labelled, trigonometric};
+use crate::common::own_map::own_map;
 
 fn logistic(classes: usize) -> Glm<f64> {
     Glm::logistic(trigonometric(5, 1.0), classes).unwrap()
+}
+
+/// Rates that a scalar cannot hold are its largest number.
+#[test]
+fn rates_beyond_the_scalar() {
+    fn rate<T: Real>(at: f64) -> T {
+        let write = |x: ArrayView1<'_, T>, values: &mut [T], _: &mut [f64]| values[0] = x[0];
+        let map = own_map(Facts::new(1, vec![1]).symmetric(), write).unwrap();
+        let x = Array2::from_shape_fn((50, 1), |(i, _)| T::narrow(i as f64 / 25.0));
+        let y = x.column(0).mapv(|x| T::narrow((2.0 * x.widen()).exp().round()));
+        let fit = Glm::poisson(map).unwrap().fit(&x, &y, 1e-3).unwrap();
+        fit.model().rates(&Array2::from_elem((1, 1), T::narrow(at))).unwrap()[0]
+    }
+    assert!(rate::<f64>(100.0).is_finite() && rate::<f64>(100.0) > f64::from(f32::MAX));
+    assert_eq!((rate::<f32>(100.0), rate::<f64>(1000.0)), (f32::MAX, f64::MAX));
 }
 
 /// Second derivatives that are lost in sums are missed by a search, and by a fit whose λ is no larger.

@@ -1,11 +1,11 @@
 //! Targets whose squares are out of range, variances that the scalar cannot hold, and sums from which all rows were removed.
 
-use ndarray::{Array1, Array2, ArrayView1, Axis, s};
-use random_features::apply::{Criterion, KernelRidge, RidgeSearch, RidgeStatistics};
+use ndarray::{Array1, Array2, ArrayView1, Axis, arr1, arr2, s};
+use random_features::apply::{Criterion, KernelRidge, Prediction, Ridge, RidgeSearch, RidgeStatistics};
 use random_features::extend::Facts;
 use random_features::frequency::Orthogonal;
 use random_features::kernel::{Gaussian, Kernel};
-use random_features::{Error, Real, Targets, Trigonometric};
+use random_features::{Error, Map, Real, Targets, Trigonometric};
 
 use super::{data, distance, statistics, trigonometric};
 use crate::common::own_map::own_map;
@@ -135,6 +135,48 @@ fn variances_beyond_the_scalar() {
         assert!(a.iter().zip(&b).all(|(a, b)| a < b), "{factor}");
     }
     assert!(plain.variance_of_mean.iter().all(|v| v.is_finite() && *v > f32::MIN_POSITIVE));
+}
+
+/// A map of one feature, which is the point.
+fn line<T: Real>() -> Map<T> {
+    let write = |x: ArrayView1<'_, T>, values: &mut [T], _: &mut [f64]| values[0] = x[0];
+    own_map(Facts::new(1, vec![1]).symmetric(), write).unwrap()
+}
+
+/// Predictions that `f32` cannot hold are its ends, in batches and one by one.
+#[test]
+fn predictions_beyond_the_scalar() {
+    let weights = arr2(&[[3e38], [-3e38], [1.0]]);
+    let model = Ridge::<f32>::of_weights(line(), &weights, &[0.0, 0.0, 0.5]).unwrap();
+    let x = arr2(&[[0.5f32], [-2.0], [f32::NAN]]);
+    let predicted = model.predict(&x).unwrap();
+    assert_eq!(predicted.row(0), arr1(&[1.5e38f32, -1.5e38, 1.0]));
+    assert_eq!(predicted.row(1), arr1(&[f32::MIN, f32::MAX, -1.5]));
+    assert!(predicted.row(2).iter().all(|y| y.is_nan()));
+    let mut one = [0.0; 3];
+    model.predictor().predict_into(&x.row(1), &mut one).unwrap();
+    assert_eq!(one, [f32::MIN, f32::MAX, -1.5]);
+}
+
+/// Intervals about a mean that `f32` cannot hold are those of `f64`: where y is about 3e38 x, with a noise of 2.5e37, the mean at 1.16
+/// is 3.46e38, and the interval begins at 3.00e38.
+#[test]
+fn intervals_of_means_beyond_the_scalar() {
+    fn predict<T: Real>() -> Prediction<T> {
+        let x = Array2::from_shape_fn((40, 1), |(i, _)| T::narrow(i as f64 / 20.0 - 1.0));
+        let noise = |i: usize| if i % 2 == 0 { 2.5e37 } else { -2.5e37 };
+        let y = Array2::from_shape_fn((40, 1), |(i, _)| T::narrow(3e38 * x[[i, 0]].widen() + noise(i)));
+        let posterior = statistics(&line(), &x, &y).spectrum().unwrap().posterior(1e-2).unwrap();
+        posterior.predict(&arr2(&[[T::narrow(1.16)]])).unwrap()
+    }
+    let (narrow, wide) = (predict::<f32>(), predict::<f64>());
+    assert_eq!(narrow.mean[[0, 0]], f32::MAX);
+    assert!((wide.mean[[0, 0]] / 3.4551e38 - 1.0).abs() < 1e-4, "{}", wide.mean);
+    let (low, high) = narrow.interval(0.9).unwrap();
+    let (exact, _) = wide.interval(0.9).unwrap();
+    assert!((exact[[0, 0]] / 3.005e38 - 1.0).abs() < 1e-3, "{exact}");
+    assert!((f64::from(low[[0, 0]]) / exact[[0, 0]] - 1.0).abs() < 1e-4, "{low} {exact}");
+    assert_eq!(high[[0, 0]], f32::MAX);
 }
 
 /// Weights and precisions whose products with features are lost in sums give no model, and no products or components.

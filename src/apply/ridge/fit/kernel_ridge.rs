@@ -214,7 +214,8 @@ impl<T: Real> KernelRidge<T> {
         self.intercepts.view()
     }
 
-    /// Predicts ŷ, l × t, at l points. Row i of `gram`, l × n, has the kernel values of point i with the n training points.
+    /// Predicts ŷ, l × t, at l points. Row i of `gram`, l × n, has the kernel values of point i with the n training points. Sums are
+    /// taken in the scalar type, and are not finite where they leave its range.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `gram` does not have n columns, [`Memory`](Error::Memory) if the predictions do not fit in

@@ -111,8 +111,8 @@ pub struct RidgePosterior<T: Real> {
 /// `prediction.variance_of_targets().mapv(f64::sqrt)`.
 ///
 /// All numbers are computed in `f64`. A positive variance outside the range of the scalar type becomes the largest or the least
-/// normal number of the type, never infinity or 0. Likewise, ends of intervals become at most the largest number. Intervals are
-/// computed from the variances in `f64`.
+/// normal number of the type, never infinity or 0. Likewise, means and ends of intervals become at most the largest number.
+/// Intervals are computed from the means and variances in `f64`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Prediction<T> {
@@ -122,6 +122,8 @@ pub struct Prediction<T> {
     pub variance_of_mean: Array2<T>,
     /// The variance σ² of the noise of each target, t entries.
     pub noise: Vec<f64>,
+    /// The means in `f64`, n × t.
+    exact_mean: Array2<f64>,
     /// The variance of f + b at each point, divided by σ², for each different λ.
     units: Array2<f64>,
     /// The column of `units` for each target.
@@ -262,7 +264,7 @@ impl<T: Real> RidgePosterior<T> {
 
     #[inline(never)]
     fn predictions(&self, x: Points<'_, T>) -> Result<Prediction<T>> {
-        let (mean, targets) = (self.model.predict(&x)?, self.noise.len());
+        let (exact_mean, targets) = (self.model.scores(x.view())?, self.noise.len());
         let (lambdas, columns) = different(&self.lambdas);
         let row = targets.saturating_mul(size_of::<T>());
         let row = row.saturating_add(lambdas.len().saturating_mul(size_of::<f64>()));
@@ -292,10 +294,18 @@ impl<T: Real> RidgePosterior<T> {
             }
         });
         progress::check()?;
-        let variance_of_mean = Array2::from_shape_fn(mean.dim(), |(i, j)| {
+        let variance_of_mean = Array2::from_shape_fn(exact_mean.dim(), |(i, j)| {
             saturated_variance(self.noise[j] * units[[i, columns[j]]])
         });
-        Ok(Prediction { mean, variance_of_mean, noise: self.noise.clone(), units, columns, precisions: None })
+        Ok(Prediction {
+            mean: exact_mean.mapv(T::saturated),
+            variance_of_mean,
+            noise: self.noise.clone(),
+            exact_mean,
+            units,
+            columns,
+            precisions: None,
+        })
     }
 
     /// The factors of variances for a λ. The mean features have the parts `shifts` in the axes, and the squared length `outside`
@@ -373,7 +383,7 @@ impl<T: Real> Prediction<T> {
         let ends = |sign: f64| {
             Array2::from_shape_fn(self.mean.dim(), |place| {
                 let half = factor * self.exact_variance(place, with_noise).sqrt();
-                T::saturated(self.mean[place].widen() + sign * half)
+                T::saturated(self.exact_mean[place] + sign * half)
             })
         };
         Ok((ends(-1.0), ends(1.0)))

@@ -251,14 +251,15 @@ impl<T: Real> RidgeSpectrum<T> {
 
     /// Predicts each training row by the regression for one λ on all other rows, or on the rows of all other groups: n × t
     /// numbers. The criterion is [`Criterion::leave_one_out`](super::Criterion::leave_one_out) or
-    /// [`Criterion::leave_groups_out`](super::Criterion::leave_groups_out). Rows of weight 0 are predicted too.
+    /// [`Criterion::leave_groups_out`](super::Criterion::leave_groups_out). Rows of weight 0 are predicted too. Numbers beyond the
+    /// range of the scalar type are its largest one, as in [`Ridge::predict`].
     ///
     /// # Errors
     /// The errors of [`errors`](RidgeSpectrum::errors); [`Singular`](Error::Singular) if rounding hides the residuals of a row or a
     /// group, [`Unsupported`](Error::Unsupported) for another criterion.
     #[inline(never)]
     pub fn left_out(&self, criterion: &Criterion<'_, T>, lambda: f64) -> Result<Array2<T>> {
-        Ok(self.scores_left_out(criterion, lambda)?.mapv(T::narrow))
+        Ok(self.scores_left_out(criterion, lambda)?.mapv(T::saturated))
     }
 
     /// The default grid of λ in falling order, two for each decade. It begins at the largest eigenvalue, where all weights are
