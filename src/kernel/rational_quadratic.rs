@@ -96,7 +96,8 @@ impl ShiftInvariant for RationalQuadratic {
     fn ln_variance(&self, delta: &[f64]) -> f64 {
         let t = delta.iter().map(|v| v * v).sum::<f64>() / (2.0 * self.alpha);
         if t >= 1e60 {
-            let ln = ln_far(self.alpha, ln_square(delta.iter().copied()));
+            // The bound is above ln ‖δ‖² of all finite points.
+            let ln = ln_far(self.alpha, ln_square(delta.iter().copied()).min(1e6));
             return ln_variance(ln, -3.0 * ln - self.alpha * 4f64.ln());
         }
         // (1+t)⁴/(1+4t) − 1 without the terms of order 0 and 1, which cancel.
