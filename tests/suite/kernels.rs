@@ -277,7 +277,7 @@ fn functions_of_points_whose_squares_are_out_of_range() {
 #[test]
 fn points_whose_squares_are_out_of_range() {
     let (far, zero) = (arr1(&[1e160, 0.0]), arr1(&[0.0, 0.0]));
-    for (alpha, scale) in [(1e-3, 1.0), (1e-2, 1e10)] {
+    for (alpha, scale) in [(1e-3, 1.0f64), (1e-2, 1e10)] {
         let kernel = RationalQuadratic::new(alpha, scale).unwrap();
         let expected = -alpha * (2.0 * (1e160f64.ln() - scale.ln()) - (2.0 * alpha).ln());
         let found = kernel.log_value(&far, &zero).unwrap().ln_abs;
