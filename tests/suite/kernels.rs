@@ -232,7 +232,7 @@ fn functions_of_points_whose_squares_are_out_of_range() {
         let found = log(f, x, y).value();
         assert!((found - expected).abs() < 1e-12, "{f}: {found} {expected}");
     };
-    // 1 − 2θ/π of the sign, which the error function is far from 0, and ½ − θ/2π.
+    // Far from 0 the error function is the sign: 1 − 2θ/π. The step has ½ − θ/2π.
     third(Activation::Erf, 1.0 / 3.0);
     third(Activation::Sign, 1.0 / 3.0);
     third(Activation::Step, 1.0 / 3.0);
