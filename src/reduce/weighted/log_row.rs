@@ -142,16 +142,25 @@ impl<T: Real> WeightedSums<T> {
         (top, normaliser)
     }
 
-    /// Writes to `out`, for each feature of a point, e^(its logarithm + `log`) times its factor times a sum over targets: the
+    /// Writes to `out`, for each feature of a point, e^(its logarithm − `top` + `log`) times its factor times a sum over targets: the
     /// feature's sums times `coefficients`, plus its weights times `weight`. A feature that is 0 gives 0 whatever the sums are.
-    pub fn contract(&self, row: &LogRow, log: f64, coefficients: &[T], weight: f64, out: &mut [f64]) {
+    ///
+    /// `top`, ln of a scale as that of a [query](WeightedSums::query), may be large where logarithms and references are.
+    pub fn contract(
+        &self,
+        row: &LogRow,
+        (top, log): (f64, f64),
+        coefficients: &[T],
+        weight: f64,
+        out: &mut [f64],
+    ) {
         let isa = Isa::best();
         for run in self.runs() {
             let mut products = [0.0; RUN];
             let (products, out) = (&mut products[..run.len()], &mut out[run.clone()]);
             self.products(run.clone(), coefficients, weight, products);
             let (logs, references) = (&row.logs[run.clone()], &self.reference[run.clone()]);
-            let sizes = logs.iter().zip(references).map(|(own, reference)| own + reference + log);
+            let sizes = logs.iter().zip(references).map(|(own, reference)| own + reference - top + log);
             // The exponential is taken in halves, so that the factor does not leave the range before the result does.
             out.iter_mut().zip(sizes.clone()).for_each(|(half, size)| *half = 0.5 * size);
             exp_minus(isa, out, 0.0);

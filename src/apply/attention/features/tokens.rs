@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::super::input::{KeptRows, KeyRun, Lifted, Numbers, QueryRun};
+use super::super::input::{KeptRows, KeyRun, Lifted, LogScale, Numbers, QueryRun};
 use super::setup::Setup;
 use crate::Real;
 use crate::engine::{Batch, Form, Scratch, Side};
@@ -19,10 +19,10 @@ pub(in super::super) struct Tokens<T> {
     /// Features in the map's best form of the rows `logged`, computed when one of them first needs them.
     logs: Batch<T>,
     logged: Range<usize>,
-    /// How well `T` holds the features of each row, in all blocks and with its factor.
+    /// How well `T` holds the features of each row, in all blocks and divided.
     precision: Vec<Precision>,
-    /// ln of factors of the features, which are in the scales of `precision`; none if all factors are 1.
-    shifts: Vec<f64>,
+    /// The [scale](finite) of each row before and after it was divided; none if no row was.
+    divided: Vec<[f64; 2]>,
 }
 
 impl<T: Real> Tokens<T> {
@@ -79,7 +79,7 @@ impl<T: Real> Tokens<T> {
     pub fn clear(&mut self) {
         self.points.clear();
         self.precision.clear();
-        self.shifts.clear();
+        self.divided.clear();
         self.logged = 0..0;
     }
 
@@ -91,8 +91,8 @@ impl<T: Real> Tokens<T> {
     /// Reads keys.
     pub fn read_keys(&mut self, setup: Setup<'_, T>, run: KeyRun<'_, T>, scratch: &mut Scratch<T>) {
         self.fill_kept(setup, setup.summed_side(), (run.keys, run.kept), scratch);
-        if let Some(shifts) = run.shifts {
-            self.shift(shifts.iter().copied());
+        if let Some(divisors) = &run.divisors {
+            self.divide(LogScale::of_rows(divisors));
         }
     }
 
@@ -190,7 +190,7 @@ impl<T: Real> Tokens<T> {
     fn begin(&mut self, n: usize) {
         self.precision.clear();
         self.precision.extend_from_slice(&self.lifted.precision[..n]);
-        self.shifts.clear();
+        self.divided.clear();
         self.logged = 0..0;
     }
 
@@ -204,15 +204,17 @@ impl<T: Real> Tokens<T> {
         features.row_mut(self.precision.len()).values.copy_from_slice(other.row(i));
         self.points.extend_from_slice(other.point(i));
         self.precision.push(other.precision(i));
-        self.shifts.extend(other.shifts.get(i));
+        self.divided.extend(other.divided.get(i));
     }
 
-    /// Multiplies the features of all rows by factors of these logarithms.
-    pub fn shift(&mut self, shifts: impl IntoIterator<Item = f64>) {
-        self.shifts.extend(shifts);
-        for (precision, shift) in self.precision.iter_mut().zip(&self.shifts) {
-            precision.scale += shift;
-            precision.is_representable &= !shift.is_nan();
+    /// Divides the features of each row by a scale.
+    pub fn divide(&mut self, divisors: impl IntoIterator<Item = LogScale>) {
+        for (precision, divisor) in self.precision.iter_mut().zip(divisors) {
+            let by_divisor = |own: f64| LogScale { own, read: 0.0 }.minus(divisor);
+            let own = finite(precision.scale);
+            self.divided.push([own, by_divisor(own)]);
+            precision.scale = by_divisor(precision.scale);
+            precision.is_representable &= !precision.scale.is_nan();
         }
     }
 
@@ -230,7 +232,7 @@ impl<T: Real> Tokens<T> {
     /// The features of row `i` by their logarithms.
     pub fn log_row(
         &mut self,
-        Setup { program, .. }: Setup<'_, T>,
+        setup: Setup<'_, T>,
         side: Side,
         i: usize,
         scratch: &mut Scratch<T>,
@@ -240,6 +242,39 @@ impl<T: Real> Tokens<T> {
         if is_representable {
             return row.scaled(self.row(i), scale);
         }
+        let [before, after] = self.divided.get(i).copied().unwrap_or_default();
+        self.write_logs(setup, side, (i, before), scratch, row);
+        row.logs.iter_mut().for_each(|log| *log += after);
+    }
+
+    /// The features of row `i` by their logarithms, divided by the [scale](finite) of the row, which is returned.
+    pub fn relative_log_row(
+        &mut self,
+        setup: Setup<'_, T>,
+        side: Side,
+        i: usize,
+        scratch: &mut Scratch<T>,
+        row: &mut LogRow,
+    ) -> f64 {
+        let Precision { scale, is_representable, .. } = self.precision[i];
+        let own = finite(scale);
+        if is_representable {
+            row.scaled(self.row(i), scale - own);
+        } else {
+            self.write_logs(setup, side, (i, own), scratch, row);
+        }
+        own
+    }
+
+    /// Writes the logarithms of the features of row `i`, less `own`, which the scales of blocks are near.
+    fn write_logs(
+        &mut self,
+        Setup { program, .. }: Setup<'_, T>,
+        side: Side,
+        (i, own): (usize, f64),
+        scratch: &mut Scratch<T>,
+        row: &mut LogRow,
+    ) {
         row.clear();
         let (d, form) = (program.facts().dim, program.best_form());
         if !self.logged.contains(&i) {
@@ -249,18 +284,20 @@ impl<T: Real> Tokens<T> {
         }
         let features = self.logs.row(i - self.logged.start);
         for (columns, scale) in program.blocks().iter().zip(features.log_scales) {
-            let values = &features.values[columns.clone()];
+            let (values, scale) = (&features.values[columns.clone()], scale - own);
             match form {
-                _ if *scale == f64::NEG_INFINITY => values.iter().for_each(|_| row.push(*scale, 0.0)),
-                Form::Values => values.iter().for_each(|v| row.push(*scale, v.widen())),
+                _ if scale == f64::NEG_INFINITY => values.iter().for_each(|_| row.push(scale, 0.0)),
+                Form::Values => values.iter().for_each(|v| row.push(scale, v.widen())),
                 Form::Logarithms => {
                     let signs = &features.signs[columns.clone()];
                     values.iter().zip(signs).for_each(|(v, sign)| row.push(v.widen() + scale, sign.widen()));
                 }
             }
         }
-        if let Some(shift) = self.shifts.get(i) {
-            row.logs.iter_mut().for_each(|log| *log += shift);
-        }
     }
+}
+
+/// ln of a scale to which a row is relative; 0 where the scale is not finite.
+fn finite(scale: f64) -> f64 {
+    if scale.is_finite() { scale } else { 0.0 }
 }

@@ -6,7 +6,7 @@
 use ndarray::Array2;
 
 use super::super::features::{KeyWeights, LogBuffers, Setup, Tokens};
-use super::super::input::Undivided;
+use super::super::input::{LogScale, Undivided};
 use super::super::linear::ChunkRead;
 use super::roles::Role;
 use super::rows::{GradientRows, GradientTerm, TokenGradients};
@@ -21,9 +21,9 @@ pub(super) struct Cotangents<T> {
     targets: usize,
     /// The coefficients of the targets, queries × targets.
     coefficients: Vec<T>,
-    /// The other coefficients of each query, and ln of the scale of its estimate by features; `None` when the query is finished or has no
+    /// The other coefficients of each query, and the scale of its estimate by features; `None` when the query is finished or has no
     /// gradient by features.
-    terms: Vec<Option<(GradientTerm, f64)>>,
+    terms: Vec<Option<(GradientTerm, LogScale)>>,
     /// The cotangents of features, queries × D.
     features: Vec<T>,
     /// The products of coefficients and values, queries × keys.
@@ -52,13 +52,13 @@ impl<T: Real> Cotangents<T> {
     pub fn take<U: Real, R: Role<T>>(
         &mut self,
         normalised: bool,
-        (sum, scale): (Undivided<'_, U>, f64),
+        (sum, scale): (Undivided<'_, U>, LogScale),
         i: usize,
         tokens: &mut TokenGradients<'_, T, R>,
     ) {
         let own = &mut self.coefficients[i * self.targets..(i + 1) * self.targets];
         let term = tokens.take(normalised, sum, i, own);
-        self.terms[i] = term.filter(|_| scale != f64::NEG_INFINITY).map(|term| (term, scale));
+        self.terms[i] = term.filter(|_| scale.sum() != f64::NEG_INFINITY).map(|term| (term, scale));
     }
 
     /// Writes the gradients of the rows that have read a chunk, except those whose estimate is not known yet.
@@ -139,15 +139,14 @@ impl<T: Real> Cotangents<T> {
             match self.terms[i] {
                 None => features.fill(T::zero()),
                 Some((term, of_estimate)) if form == Form::Logarithms => {
-                    let half = (0.5 * (term.log + of_estimate)).exp();
+                    let half = (0.5 * term.ln_factor(of_estimate)).exp();
                     numeric::scale_products(Isa::best(), features, queries.row(first + i), half);
                 }
                 Some((term, of_estimate)) => {
-                    // From the row's scale to those of its blocks.
-                    let own = queries.gradient_scale(first + i);
-                    let blocks = setup.program.blocks().iter().zip(queries.block_scales(first + i));
-                    for (columns, block) in blocks {
-                        scale(&mut features[columns.clone()], term.log + of_estimate + block - own);
+                    let (log, blocks) = (term.ln_factor(of_estimate), setup.program.blocks());
+                    for (columns, block) in blocks.iter().zip(queries.block_scales(first + i)) {
+                        // From the row's scale to that of the block.
+                        scale(&mut features[columns.clone()], log + (block - of_estimate.own));
                     }
                 }
             }
@@ -164,7 +163,7 @@ impl<T: Real> Cotangents<T> {
     }
 
     /// Writes the gradient of row `i`, which is the row `query` of `queries`, from the logarithms of its features in
-    /// `buffers` and of sums.
+    /// `buffers`, relative to the row's scale, and of sums.
     pub fn pull_from_logarithms(
         &mut self,
         setup: Setup<'_, T>,
@@ -174,21 +173,24 @@ impl<T: Real> Cotangents<T> {
         rows: &mut GradientRows<'_, T>,
         buffers: &mut LogBuffers<T>,
     ) {
-        let Some((GradientTerm { weight, log }, _)) = self.terms[i].take() else { return };
+        let Some((GradientTerm { weight, log, scale }, LogScale { own, .. })) = self.terms[i].take() else {
+            return;
+        };
         let (targets, form) = (self.targets, form(setup));
         let row = match form {
             Form::Logarithms => &buffers.row,
             Form::Values => {
                 self.row.clear();
-                for (columns, scale) in setup.program.blocks().iter().zip(queries.block_scales(query)) {
-                    columns.clone().for_each(|_| self.row.push(*scale, 1.0));
+                for (columns, block) in setup.program.blocks().iter().zip(queries.block_scales(query)) {
+                    columns.clone().for_each(|_| self.row.push(block - own, 1.0));
                 }
                 &self.row
             }
         };
         self.wide.resize(setup.program.width(), 0.0);
         let coefficients = &self.coefficients[i * targets..(i + 1) * targets];
-        state.contract(row, log, coefficients, weight, &mut self.wide);
+        let rest = (own - scale.own) + log;
+        state.contract(row, (scale.read, rest), coefficients, weight, &mut self.wide);
         self.features.clear();
         self.features.extend(self.wide.iter().map(|v| T::saturated(*v)));
         self.through_map(setup, queries.point(query), form, &mut buffers.scratch);

@@ -10,8 +10,8 @@ use super::super::linear::{Reader, Scan, Visible, read, read_prefixes};
 use super::super::pairs::{Neighbours, Ring, See};
 use super::pairs::pull_pairs;
 use super::residuals::{Parameters, ResidualRows, Residuals, add_residuals, residuals};
-use super::roles::Keys;
-use super::rows::{GradientRows, TokenGradients};
+use super::roles::{Keys, term_of};
+use super::rows::{GradientRows, GradientTerm, TokenGradients};
 use super::sink::GradientSink;
 use crate::Real;
 use crate::threads::Pool;
@@ -180,7 +180,8 @@ impl<T: Real> KeySums<'_, T> {
     }
 }
 
-/// Queries as keys that are summed up: with the features φ/N and the values \[g, −g·o\].
+/// Queries as keys that are summed up: with the features φ/N and the values \[g, −g·o\]. Where N would be lost beside a large scale, values
+/// are divided by it.
 pub(super) struct Summed<'a, T> {
     queries: QueryRun<'a, T>,
     values: Array2<T>,
@@ -191,20 +192,24 @@ pub(super) struct Summed<'a, T> {
 
 impl<'a, T: Real> Summed<'a, T> {
     pub fn new(queries: QueryRun<'a, T>, upstream: ArrayView2<'_, T>, summaries: &'a Array2<f64>) -> Self {
-        let targets = upstream.ncols();
-        let mut values = Array2::zeros((upstream.nrows(), targets + 1));
-        values.slice_mut(s![.., ..targets]).assign(&upstream);
-        let products = values.column_mut(targets).into_iter().zip(summaries.column(1));
-        products.for_each(|(own, product)| *own = T::narrow(-product));
-        Summed { queries, values, mask: summaries.column(2).mapv(|has| has != 0.0), summaries }
+        let mut values = Array2::<T>::zeros((upstream.nrows(), upstream.ncols() + 1));
+        let mut mask = Array1::from_elem(upstream.nrows(), false);
+        for (i, summary) in summaries.rows().into_iter().enumerate() {
+            let Some(GradientTerm { weight, log, .. }) = term_of(summary) else { continue };
+            let (numbers, factor) = (upstream.row(i).into_iter().map(|g| g.widen()), log.exp());
+            let each = values.row_mut(i).into_iter().zip(numbers.chain([weight]));
+            each.for_each(|(own, number)| *own = T::narrow(factor * number));
+            mask[i] = true;
+        }
+        Summed { queries, values, mask, summaries }
     }
 
     /// The queries in place of keys.
     pub fn run(&self) -> KeyRun<'_, T> {
-        let (mask, shifts) = (Some(self.mask.view()), Some(self.summaries.column(0)));
+        let (mask, divisors) = (Some(self.mask.view()), Some(self.summaries.slice(s![.., ..2])));
         let QueryRun { rows, kept, .. } = self.queries.reborrow();
         let run = KeyRun::new(rows, Numbers::Own(self.values.view()));
-        KeyRun { mask, shifts, kept: kept.without_estimates(), ..run }
+        KeyRun { mask, divisors, kept: kept.without_estimates(), ..run }
     }
 }
 

@@ -10,6 +10,7 @@ use super::backward::Backward;
 use super::gradients::{Gradients, check_upstream};
 use super::kept_job::KeptJob;
 use super::residuals::Parameters;
+use super::roles::term_of;
 use super::shrunk::{before_shrinking, through_mean};
 use crate::Real;
 use crate::engine::{Side, has_gradients};
@@ -71,7 +72,7 @@ impl<T: Real> Attention<T> {
     /// # Cost
     /// Three times the multiplications of the forward pass, O(L m (d + d_v)), and O(d + d_v) for each pair with an
     /// exact weight. A [tape](super::super::Tape) saves some half of the multiplications. Beyond inputs and gradients,
-    /// memory holds for each head at work features and sums as in the forward pass, and d_v + 8 numbers for each query.
+    /// memory holds for each head at work features and sums as in the forward pass, and d_v + 10 numbers for each query.
     /// With grouped queries or exact pairs it also holds a second copy of the gradients of the head's tokens and
     /// values.
     ///
@@ -267,7 +268,7 @@ impl<T: Real> Attention<T> {
                 let backward = Backward { job, upstream: own, of_queries, of_keys, of_values: of_own };
                 let summaries = backward.run(setup, of_pairs, threads, parameters);
                 if let Some(shrinking) = shrinking {
-                    let has_output = |head: usize, i| summaries[head][[i, 2]] != 0.0;
+                    let has_output = |head: usize, i| term_of(summaries[head].row(i)).is_some();
                     through_mean(&shrinking, &upstream, has_output, of_values);
                 }
             },

@@ -88,7 +88,7 @@ impl<T: Real> PairGradients<T> {
         }
     }
 
-    /// Adds the part of the keys of a block: e^(logit + log) (c·v + weight) k of each.
+    /// Adds the part of the keys of a block: e^(logit − scale + log) (c·v + weight) k of each.
     fn add(&mut self, block: &KeyBlock<T>, d: usize, sees: &SeenPlaces<'_>) {
         let (isa, count) = (Isa::best(), self.terms.len());
         let (width, targets) = (block.reach(count, sees), self.coefficients.len() / count);
@@ -110,7 +110,9 @@ impl<T: Real> PairGradients<T> {
                 continue;
             };
             let seen = block.logits(sees(i), weights);
-            exp_minus(isa, &mut weights[seen], T::narrow(-term.log));
+            let (logits, [first, second]) = (&mut weights[seen], term.scale.in_two::<T>(term.log));
+            logits.iter_mut().for_each(|logit| *logit += first);
+            exp_minus(isa, logits, -second);
             let weight = T::narrow(term.weight);
             let row = &coefficients[i * targets..(i + 1) * targets];
             for (j, values) in block.not_finite().iter().filter(|(j, _)| *j < width) {

@@ -2,7 +2,7 @@
 
 use ndarray::{ArrayView1, ArrayView2, ArrayViewMut2};
 
-use super::super::input::{Numbers, SplitRows, Undivided};
+use super::super::input::{LogScale, Numbers, SplitRows, Undivided};
 use super::rows::GradientTerm;
 use crate::Real;
 use crate::numeric::copy_row;
@@ -50,8 +50,22 @@ pub(super) struct Keys<'a, T> {
     pub of_values: ArrayViewMut2<'a, T>,
 }
 
-/// Numbers that keys need of a query: −ln of its normaliser or, not normalised, 0; g·o; and 1 if it has an output, else 0.
-pub(super) const SUMMARY: usize = 3;
+/// Numbers that keys need of a query, which are those of its term: both parts of the scale, of which the second is ∞ if the query has no
+/// output; the logarithm; and the weight −g·o.
+pub(super) const SUMMARY: usize = 4;
+
+/// The summary of a query.
+fn summary(term: Option<GradientTerm>) -> [f64; SUMMARY] {
+    let none = GradientTerm { scale: LogScale { own: 0.0, read: f64::INFINITY }, ..GradientTerm::default() };
+    let GradientTerm { weight, log, scale } = term.unwrap_or(none);
+    [scale.own, scale.read, log, weight]
+}
+
+/// The term of a query with this summary; `None` if it has no output.
+pub(super) fn term_of(summary: ArrayView1<'_, f64>) -> Option<GradientTerm> {
+    let scale = LogScale { own: summary[0], read: summary[1] };
+    (scale.read != f64::INFINITY).then(|| GradientTerm { weight: summary[3], log: summary[2], scale })
+}
 
 impl<T: Real> Role<T> for NewQueries<'_, T> {
     fn targets(&self) -> usize {
@@ -67,8 +81,7 @@ impl<T: Real> Role<T> for NewQueries<'_, T> {
     ) -> Option<GradientTerm> {
         copy_row(self.upstream.row(i), coefficients);
         let term = of_query(normalised, &sum, coefficients);
-        let numbers = term.map_or([0.0; SUMMARY], |term| [term.log, -term.weight, 1.0]);
-        self.summaries.row_mut(i).iter_mut().zip(numbers).for_each(|(own, number)| *own = number);
+        self.summaries.row_mut(i).iter_mut().zip(summary(term)).for_each(|(own, number)| *own = number);
         term
     }
 }
@@ -88,8 +101,7 @@ impl<T: Real> Role<T> for KnownQueries<'_, T> {
         coefficients: &mut [T],
     ) -> Option<GradientTerm> {
         copy_row(self.upstream.row(i), coefficients);
-        let summary = self.summaries.row(i);
-        (summary[2] != 0.0).then_some(GradientTerm { weight: -summary[1], log: summary[0] })
+        term_of(self.summaries.row(i))
     }
 }
 
@@ -113,7 +125,7 @@ impl<T: Real> Role<T> for Keys<'_, T> {
         Undivided { scale, normaliser, sums, seen }.write(false, self.of_values.row_mut(i));
         self.values.copy_row(i, own);
         one.fill(T::one());
-        seen.then_some(GradientTerm { weight: 0.0, log: 0.0 })
+        seen.then(GradientTerm::default)
     }
 }
 
@@ -147,12 +159,12 @@ fn of_query<T: Real, U: Real>(
 ) -> Option<GradientTerm> {
     let Undivided { scale, normaliser, ref sums, seen } = *sum;
     // As outputs do, gradients show a normaliser that is NaN, whatever its scale.
-    let none = scale == f64::NEG_INFINITY || (normalised && normaliser <= 0.0);
+    let none = scale.sum() == f64::NEG_INFINITY || (normalised && normaliser <= 0.0);
     if !seen || (none && !normaliser.is_nan()) {
         return None;
     }
     if !normalised {
-        return Some(GradientTerm { weight: 0.0, log: 0.0 });
+        return Some(GradientTerm::default());
     }
     let inverse = normaliser.recip();
     // An inverse beyond the range would be no number for sums that are 0.
@@ -160,8 +172,18 @@ fn of_query<T: Real, U: Real>(
         true => product(upstream, sums, |sum| sum * inverse),
         false => product(upstream, sums, |sum| sum / normaliser),
     };
-    Some(GradientTerm { weight: -product, log: -normaliser.ln() - scale })
+    let (weight, ln) = (-product, normaliser.ln());
+    // Values are multiplied by e^log, which must not take them out of their range.
+    Some(match scale.read.abs() > FAR && -ln < MOST {
+        true => GradientTerm { weight, log: -ln, scale },
+        false => GradientTerm { weight, log: 0.0, scale: LogScale { read: scale.read + ln, ..scale } },
+    })
 }
+
+/// The largest logarithm beside which ln of a normaliser keeps ten digits.
+const FAR: f64 = 1e6;
+/// The largest logarithm of a factor of values.
+const MOST: f64 = 30.0;
 
 /// Σ gₖ `divided`(sₖ), in lanes: in a single sum each addition waits for the one before.
 fn product<T: Real, U: Real>(upstream: &[T], sums: &[U], divided: impl Fn(f64) -> f64) -> f64 {

@@ -2,7 +2,7 @@
 
 use ndarray::{ArrayViewMut2, Axis};
 
-use super::super::input::{Numbers, Reading, SplitRows, Undivided};
+use super::super::input::{LogScale, Numbers, Reading, SplitRows, Undivided};
 use super::residuals::ResidualRows;
 use super::roles::Role;
 use crate::Real;
@@ -21,11 +21,21 @@ pub(super) struct GradientRows<'a, T> {
     pub residuals: Option<ResidualRows<'a, T>>,
 }
 
-/// The gradient of a row with respect to its features: e^log (Σ over targets of coefficient · sum + weight · sum of features).
-#[derive(Clone, Copy, Debug)]
+/// The gradient of a row with respect to its features: e^(log − scale) (Σ over targets of coefficient · sum + weight · sum of features).
+///
+/// A row that is divided by its normaliser has ln of that in `scale`. Where it would lose digits there, it is in `log`.
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct GradientTerm {
     pub weight: f64,
     pub log: f64,
+    pub scale: LogScale,
+}
+
+impl GradientTerm {
+    /// ln of the factor of what was read with a scale.
+    pub fn ln_factor(&self, scale: LogScale) -> f64 {
+        scale.minus(self.scale) + self.log
+    }
 }
 
 impl<T: Real, R: Role<T>> TokenGradients<'_, T, R> {

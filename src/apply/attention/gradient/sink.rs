@@ -1,7 +1,7 @@
 //! [`GradientSink`]: the sink of the backward pass.
 
 use super::super::features::{LogBuffers, Setup, Tokens};
-use super::super::input::{SplitRows, Undivided};
+use super::super::input::{LogScale, SplitRows, Undivided};
 use super::super::linear::{BoxedSink, ChunkRead, Sink};
 use super::cotangents::Cotangents;
 use super::roles::Role;
@@ -28,7 +28,7 @@ impl<'a, T: Real, R> GradientSink<'a, T, R> {
 }
 
 impl<T: Real, R: Role<T>> GradientSink<'_, T, R> {
-    fn take_any<U: Real>(&mut self, i: usize, sum: Undivided<'_, U>, of_features: f64) -> bool {
+    fn take_any<U: Real>(&mut self, i: usize, sum: Undivided<'_, U>, of_features: LogScale) -> bool {
         if let Some(loan) = &mut self.cotangents {
             loan.buffer.take(self.normalised, (sum, of_features), i, &mut self.tokens);
         }
@@ -51,11 +51,11 @@ impl<T: Real, R: Role<T>> Sink<T> for GradientSink<'_, T, R> {
         queries.gradient_scale(i)
     }
 
-    fn take(&mut self, i: usize, sum: Undivided<'_, T>, of_features: f64) -> bool {
+    fn take(&mut self, i: usize, sum: Undivided<'_, T>, of_features: LogScale) -> bool {
         self.take_any(i, sum, of_features)
     }
 
-    fn take_wide(&mut self, i: usize, sum: Undivided<'_, f64>, of_features: f64) -> bool {
+    fn take_wide(&mut self, i: usize, sum: Undivided<'_, f64>, of_features: LogScale) -> bool {
         self.take_any(i, sum, of_features)
     }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use ndarray::{
-    ArrayView, ArrayView1, ArrayView4, ArrayViewMut, ArrayViewMut2, ArrayViewMut4, Axis, Dimension,
+    ArrayView, ArrayView1, ArrayView2, ArrayView4, ArrayViewMut, ArrayViewMut2, ArrayViewMut4, Axis, Dimension,
     RemoveAxis, s,
 };
 
@@ -33,8 +33,8 @@ pub(in super::super) struct KeyRun<'a, T> {
     pub keys: Numbers<'a, T>,
     pub values: Numbers<'a, T>,
     pub mask: Option<ArrayView1<'a, bool>>,
-    /// ln of a factor of the features of each key; none if all factors are 1.
-    pub shifts: Option<ArrayView1<'a, f64>>,
+    /// The [scales](super::output::LogScale::of_rows) by which the features of keys are divided; none if these are all 1.
+    pub divisors: Option<ArrayView2<'a, f64>>,
     /// Where the features of the keys are kept.
     pub kept: KeptRows<'a, T>,
     /// Where the sums over all these keys are kept.
@@ -134,7 +134,7 @@ fn numbers<'a, T, E: TokenElement<T>>(x: &ArrayView4<'a, E>, batch: usize, head:
 impl<'a, T: Real> KeyRun<'a, T> {
     /// Keys of which all count.
     pub fn new(keys: Numbers<'a, T>, values: Numbers<'a, T>) -> Self {
-        KeyRun { keys, values, mask: None, shifts: None, kept: KeptRows::default(), sums: None }
+        KeyRun { keys, values, mask: None, divisors: None, kept: KeptRows::default(), sums: None }
     }
 
     pub fn len(&self) -> usize {
@@ -149,13 +149,13 @@ impl<'a, T: Real> KeyRun<'a, T> {
     /// Some keys, one after the other.
     pub fn rows(self, run: Range<usize>) -> Self {
         let mask = self.mask.map(|mask| mask.slice_axis_move(Axis(0), run.clone().into()));
-        let shifts = self.shifts.map(|shifts| shifts.slice_axis_move(Axis(0), run.clone().into()));
+        let divisors = self.divisors.map(|divisors| divisors.slice_axis_move(Axis(0), run.clone().into()));
         let kept = self.kept.skip(run.start);
         KeyRun {
             keys: self.keys.rows(run.clone()),
             values: self.values.rows(run),
             mask,
-            shifts,
+            divisors,
             kept,
             sums: None,
         }
@@ -164,9 +164,9 @@ impl<'a, T: Real> KeyRun<'a, T> {
     /// The keys from the last to the first.
     pub fn reversed(self) -> Self {
         let mask = self.mask.map(|mask| mask.slice_move(s![..;-1]));
-        let shifts = self.shifts.map(|shifts| shifts.slice_move(s![..;-1]));
+        let divisors = self.divisors.map(|divisors| divisors.slice_move(s![..;-1, ..]));
         let kept = self.kept.reversed(self.len());
-        KeyRun { keys: self.keys.reversed(), values: self.values.reversed(), mask, shifts, kept, sums: None }
+        KeyRun { keys: self.keys.reversed(), values: self.values.reversed(), mask, divisors, kept, sums: None }
     }
 
     /// The keys for a shorter time.
@@ -182,9 +182,9 @@ impl<'a, T: Real> KeyRun<'a, T> {
     where
         'a: 'b,
     {
-        let shifts = self.shifts.map(|shifts| shifts.reborrow());
+        let divisors = self.divisors.map(|divisors| divisors.reborrow());
         let KeyRun { keys, values, kept, sums, .. } = self;
-        KeyRun { keys: keys.reborrow(), values: values.reborrow(), mask, shifts, kept, sums }
+        KeyRun { keys: keys.reborrow(), values: values.reborrow(), mask, divisors, kept, sums }
     }
 }
 

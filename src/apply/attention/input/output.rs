@@ -1,18 +1,55 @@
-//! [`Undivided`]: an output before it is divided by its normaliser.
+//! [`Undivided`]: an output before it is divided by its normaliser; [`LogScale`]: its scale.
 
-use ndarray::ArrayViewMut1;
+use ndarray::{ArrayView2, ArrayViewMut1};
 
 use crate::Real;
 use crate::numeric::{self, Isa};
 
+/// ln of a scale in two parts: that of a token's own features, and that of what it has read. Parts are subtracted from their like, so
+/// that large numbers cancel before small ones are added.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(in super::super) struct LogScale {
+    /// 0 where no features were read.
+    pub own: f64,
+    pub read: f64,
+}
+
 /// An output before it is divided by its normaliser: e^scale · (normaliser, sums).
 pub(in super::super) struct Undivided<'a, T> {
-    /// −∞ if query and keys have no feature in common.
-    pub scale: f64,
+    /// −∞ in sum if query and keys have no feature in common.
+    pub scale: LogScale,
     pub normaliser: f64,
     pub sums: &'a mut [T],
     /// Whether a key was seen.
     pub seen: bool,
+}
+
+impl LogScale {
+    /// The scale of what is 0.
+    pub const NOTHING: LogScale = LogScale { own: 0.0, read: f64::NEG_INFINITY };
+
+    /// The scales in the rows of a matrix with two columns.
+    pub fn of_rows(numbers: &ArrayView2<'_, f64>) -> impl Iterator<Item = LogScale> {
+        numbers.rows().into_iter().map(|row| LogScale { own: row[0], read: row[1] })
+    }
+
+    /// The whole logarithm.
+    pub fn sum(self) -> f64 {
+        self.own + self.read
+    }
+
+    /// ln of the quotient of this scale and another.
+    pub fn minus(self, other: Self) -> f64 {
+        (self.own - other.own) + (self.read - other.read)
+    }
+
+    /// `log` less the whole logarithm, as two numbers of `T` that are to be added one after the other: the first cancels what is as
+    /// large, and the second holds the digits that the first lacks.
+    pub fn in_two<T: Real>(self, log: f64) -> [T; 2] {
+        let whole = -self.sum();
+        let first = T::saturated(whole);
+        [first, T::saturated((whole - first.widen()) + log)]
+    }
 }
 
 impl<U: Real> Undivided<'_, U> {
@@ -21,16 +58,17 @@ impl<U: Real> Undivided<'_, U> {
         self.seen && self.normaliser == 0.0
     }
 
-    /// ln of the scale; −∞ for zeros, whose scale means nothing.
-    pub fn ln_size(&self) -> f64 {
+    /// The scale; that of [nothing](LogScale::NOTHING) for zeros, whose scale means nothing.
+    pub fn size(&self) -> LogScale {
         let none = self.normaliser == 0.0 && self.sums.iter().all(|sum| *sum == U::zero());
-        if none { f64::NEG_INFINITY } else { self.scale }
+        if none { LogScale::NOTHING } else { self.scale }
     }
 
-    /// The normaliser relative to e^top, and in `buffer` the sums: those of the [size](Undivided::ln_size) −∞ are 0.
-    pub fn relative_to(&self, top: f64, size: f64, buffer: &mut Vec<f64>) -> f64 {
-        let weight = if size == f64::NEG_INFINITY { 0.0 } else { (size - top).exp() };
-        let times = |v: f64| if size == f64::NEG_INFINITY { 0.0 } else { weight * v };
+    /// The normaliser relative to e^top, and in `buffer` the sums: those of the [size](Undivided::size) −∞ are 0.
+    pub fn relative_to(&self, top: LogScale, size: LogScale, buffer: &mut Vec<f64>) -> f64 {
+        let none = size.sum() == f64::NEG_INFINITY;
+        let weight = size.minus(top).exp();
+        let times = |v: f64| if none { 0.0 } else { weight * v };
         buffer.clear();
         buffer.extend(self.sums.iter().map(|sum| times(sum.widen())));
         times(self.normaliser)
@@ -40,19 +78,19 @@ impl<U: Real> Undivided<'_, U> {
     pub fn plus<'b, V: Real>(self, other: Undivided<'_, V>, buffer: &'b mut Vec<f64>) -> Undivided<'b, f64> {
         let seen = self.seen || other.seen;
         let unknown = (self.seen && self.normaliser.is_nan()) || (other.seen && other.normaliser.is_nan());
-        let size = |seen: bool, size: f64| if seen { size } else { f64::NEG_INFINITY };
-        let (own, their) = (size(self.seen, self.ln_size()), size(other.seen, other.ln_size()));
-        let top = own.max(their);
-        if unknown || top == f64::NEG_INFINITY {
+        let size = |seen: bool, size: LogScale| if seen { size } else { LogScale::NOTHING };
+        let (own, their) = (size(self.seen, self.size()), size(other.seen, other.size()));
+        let top = if their.sum() > own.sum() { their } else { own };
+        if unknown || top.sum() == f64::NEG_INFINITY {
             buffer.clear();
-            let (scale, value) = if unknown { (0.0, f64::NAN) } else { (top, 0.0) };
+            let (scale, value) = if unknown { (LogScale::default(), f64::NAN) } else { (top, 0.0) };
             buffer.resize(self.sums.len(), value);
             return Undivided { scale, normaliser: value, sums: buffer, seen };
         }
         let mut normaliser = self.relative_to(top, own, buffer);
-        if their > f64::NEG_INFINITY {
+        if their.sum() > f64::NEG_INFINITY {
             // Also a weight that vanishes: what is not finite shows.
-            let weight = (their - top).exp();
+            let weight = their.minus(top).exp();
             normaliser += weight * other.normaliser;
             numeric::add_scaled(Isa::best(), buffer, weight, other.sums);
         }
@@ -71,6 +109,7 @@ impl<U: Real> Undivided<'_, U> {
 
     fn write_to<'a, T: Real>(self, normalised: bool, out: impl Iterator<Item = &'a mut T>) -> bool {
         let Undivided { scale, normaliser, sums, seen } = self;
+        let scale = scale.sum();
         let none = scale == f64::NEG_INFINITY || (normalised && normaliser <= 0.0);
         // Adding 0 turns −0 into 0: the sign of a 0 may come from a later value.
         let rows = out.zip(&mut *sums);
@@ -101,7 +140,8 @@ impl<T: Real> Undivided<'_, T> {
     /// As [`write`](Undivided::write), of an output in the type of the sums.
     pub fn write_row(self, normalised: bool, mut out: ArrayViewMut1<'_, T>) -> bool {
         let inverse = T::narrow(self.normaliser.recip());
-        let divides = normalised && self.seen && self.normaliser > 0.0 && self.scale > f64::NEG_INFINITY;
+        let divides =
+            normalised && self.seen && self.normaliser > 0.0 && self.scale.sum() > f64::NEG_INFINITY;
         match out.as_slice_mut() {
             Some(out) if divides && inverse.is_normal() => {
                 numeric::scaled(Isa::best(), out, self.sums, inverse);

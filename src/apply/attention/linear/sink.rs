@@ -3,7 +3,7 @@
 use ndarray::{ArrayViewMut1, ArrayViewMut2};
 
 use super::super::features::{Chunk, LogBuffers, Setup, Tokens};
-use super::super::input::{SplitRows, Undivided};
+use super::super::input::{LogScale, SplitRows, Undivided};
 use crate::Real;
 use crate::engine::Scratch;
 use crate::numeric::slice_of_mut;
@@ -26,10 +26,10 @@ pub(in super::super) trait Sink<T: Real>: Send {
 
     /// Takes all that row `i` reads, of which the estimate by features has the scale e^`of_features`. False if its normaliser is not
     /// positive although it has seen a key.
-    fn take(&mut self, i: usize, sum: Undivided<'_, T>, of_features: f64) -> bool;
+    fn take(&mut self, i: usize, sum: Undivided<'_, T>, of_features: LogScale) -> bool;
 
     /// As [`take`](Sink::take), from sums in `f64`.
-    fn take_wide(&mut self, i: usize, sum: Undivided<'_, f64>, of_features: f64) -> bool;
+    fn take_wide(&mut self, i: usize, sum: Undivided<'_, f64>, of_features: LogScale) -> bool;
 
     /// Sees the keys that the first rows have read by matrix products: those of a chunk, and the sums before it.
     fn see_chunk(&mut self, _: Setup<'_, T>, _: ChunkRead<'_, T>, _: &mut Scratch<T>) {}
@@ -79,11 +79,11 @@ pub(in super::super) struct Outputs<'a, T> {
     pub normalised: bool,
 }
 
-/// Estimates that are kept as they are: in a row ln of the scale, the normaliser, whether a key was seen, and the sums.
+/// Estimates that are kept as they are: in a row both parts of the scale, the normaliser, whether a key was seen, and the sums.
 pub(super) struct Estimates<'a>(pub ArrayViewMut2<'a, f64>);
 
 /// Numbers of a kept estimate before its sums.
-pub(super) const HEAD: usize = 3;
+pub(super) const HEAD: usize = 4;
 
 /// The bytes of a kept estimate, for values of dimension `d_v`.
 pub(super) fn bytes_of_estimate(d_v: usize) -> usize {
@@ -102,11 +102,11 @@ impl<T: Real> Sink<T> for Outputs<'_, T> {
         self.rows.ncols()
     }
 
-    fn take(&mut self, i: usize, sum: Undivided<'_, T>, _: f64) -> bool {
+    fn take(&mut self, i: usize, sum: Undivided<'_, T>, _: LogScale) -> bool {
         sum.write_row(self.normalised, self.rows.row_mut(i))
     }
 
-    fn take_wide(&mut self, i: usize, sum: Undivided<'_, f64>, _: f64) -> bool {
+    fn take_wide(&mut self, i: usize, sum: Undivided<'_, f64>, _: LogScale) -> bool {
         sum.write(self.normalised, self.rows.row_mut(i))
     }
 
@@ -125,11 +125,11 @@ impl<T: Real> Sink<T> for Estimates<'_> {
         self.0.ncols() - HEAD
     }
 
-    fn take(&mut self, i: usize, sum: Undivided<'_, T>, _: f64) -> bool {
+    fn take(&mut self, i: usize, sum: Undivided<'_, T>, _: LogScale) -> bool {
         keep(&sum, self.0.row_mut(i))
     }
 
-    fn take_wide(&mut self, i: usize, sum: Undivided<'_, f64>, _: f64) -> bool {
+    fn take_wide(&mut self, i: usize, sum: Undivided<'_, f64>, _: LogScale) -> bool {
         keep(&sum, self.0.row_mut(i))
     }
 
@@ -144,7 +144,8 @@ impl<T: Real> Sink<T> for Estimates<'_> {
 
 /// Keeps an estimate in a row.
 fn keep<U: Real>(estimate: &Undivided<'_, U>, mut row: ArrayViewMut1<'_, f64>) -> bool {
-    let head = [estimate.scale, estimate.normaliser, f64::from(u8::from(estimate.seen))];
+    let LogScale { own, read } = estimate.scale;
+    let head = [own, read, estimate.normaliser, f64::from(u8::from(estimate.seen))];
     let numbers = head.into_iter().chain(estimate.sums.iter().map(|sum| sum.widen()));
     row.iter_mut().zip(numbers).for_each(|(kept, number)| *kept = number);
     true
@@ -153,5 +154,6 @@ fn keep<U: Real>(estimate: &Undivided<'_, U>, mut row: ArrayViewMut1<'_, f64>) -
 /// The estimate that is kept in a row.
 pub(super) fn kept<'b>(row: &'b mut ArrayViewMut1<'_, f64>) -> Undivided<'b, f64> {
     let (head, sums) = slice_of_mut(row).split_at_mut(HEAD);
-    Undivided { scale: head[0], normaliser: head[1], seen: head[2] != 0.0, sums }
+    let scale = LogScale { own: head[0], read: head[1] };
+    Undivided { scale, normaliser: head[2], seen: head[3] != 0.0, sums }
 }

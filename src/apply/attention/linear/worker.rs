@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use super::super::features::{Chunk, KeyWeights, LogBuffers, Setup, Tokens};
-use super::super::input::{Estimated, KeyRows, KeyRun, Numbers, QueryRun, Undivided};
+use super::super::input::{Estimated, KeyRows, KeyRun, LogScale, Numbers, QueryRun, Undivided};
 use super::finish::Finish;
 use super::request::{Request, SlowPath, VisibleKeys};
 use super::sink::ChunkRead;
@@ -102,11 +102,11 @@ impl<T: Real> Worker<T> {
             self.keep(request);
         }
         let each = self.out.chunks_exact_mut(targets).zip(&self.estimates);
-        for (i, (sums, &(scale, normaliser))) in each.enumerate() {
+        for (i, (sums, &(read, normaliser))) in each.enumerate() {
             let seen = chunk.seen_before || chunk.has_any(sees + i);
             if self.queries.precision(start + i).is_representable {
-                let scale = scale + request.sink.scale_of(&self.queries, start + i);
-                let estimate = Undivided { scale, normaliser, sums, seen };
+                let own = request.sink.scale_of(&self.queries, start + i);
+                let estimate = Undivided { scale: LogScale { own, read }, normaliser, sums, seen };
                 self.finish.write(setup, estimate, i, request);
             }
         }
@@ -194,12 +194,13 @@ impl<T: Real> Worker<T> {
         request: &mut Request<'_, T>,
     ) {
         let LogBuffers { scratch, row, .. } = &mut self.logs;
-        self.queries.log_row(setup, setup.reading_side(), query, scratch, row);
+        let own = self.queries.relative_log_row(setup, setup.reading_side(), query, scratch, row);
         self.wide.resize(request.sink.targets(), 0.0);
-        let (mut scale, normaliser) = state.query(row, &mut self.wide);
-        if self.queries.precision(query).scale == f64::NEG_INFINITY {
-            scale = request.sink.scale_of(&self.queries, query);
-        }
+        let (read, normaliser) = state.query(row, &mut self.wide);
+        let scale = match self.queries.precision(query).scale == f64::NEG_INFINITY {
+            true => LogScale { own: request.sink.scale_of(&self.queries, query), read: 0.0 },
+            false => LogScale { own, read },
+        };
         let estimate = Undivided { scale, normaliser, sums: &mut self.wide[..], seen: state.has_seen() };
         self.finish.write_wide(setup, estimate, i, request);
         request.sink.see_logarithms(setup, state, (&self.queries, query), i, &mut self.logs);
@@ -225,8 +226,8 @@ impl<T: Real> Worker<T> {
                 self.one_by_logarithms(setup, state, i, i, request);
                 continue;
             }
-            let (scale, normaliser) = self.estimates[i];
-            let scale = scale + request.sink.scale_of(&self.queries, i);
+            let (read, normaliser) = self.estimates[i];
+            let scale = LogScale { own: request.sink.scale_of(&self.queries, i), read };
             let sums = &mut self.out[i * targets..][..targets];
             let estimate = Undivided { scale, normaliser, sums, seen: state.has_seen() };
             self.finish.write(setup, estimate, i, request);
@@ -253,7 +254,7 @@ impl<T: Real> Worker<T> {
         for i in 0..self.queries.len() {
             self.out.clear();
             self.out.resize(targets, T::zero());
-            let (scale, sums) = (f64::NEG_INFINITY, &mut self.out[..]);
+            let (scale, sums) = (LogScale::NOTHING, &mut self.out[..]);
             let estimate = Undivided { scale, normaliser: 0.0, sums, seen: false };
             self.finish.write(setup, estimate, i, request);
         }

@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use super::super::input::{KeyRun, Reading, Undivided};
+use super::super::input::{KeyRun, LogScale, Reading, Undivided};
 use crate::Real;
 use crate::numeric::{self, Isa, Packed, Panels, add_product, affine, exp_minus, max, product};
 
@@ -17,8 +17,8 @@ pub(in super::super) struct KeyBlock<T> {
     not_finite: Vec<(usize, Vec<T>)>,
     /// Whether keys count; all if there are none.
     mask: Vec<bool>,
-    /// ln of factors of the weights; none if these are 1.
-    shifts: Vec<T>,
+    /// What is added to the logits of each key, [one after the other](LogScale::in_two); nothing if there are none.
+    shifts: Vec<[T; 2]>,
     /// The places of the keys in the sequence.
     range: Range<usize>,
     transposed: OnceLock<Transposed<T>>,
@@ -68,7 +68,9 @@ impl<T: Real> KeyBlock<T> {
         self.mask.clear();
         self.mask.extend(run.mask.iter().flatten());
         self.shifts.clear();
-        self.shifts.extend(run.shifts.iter().flatten().map(|shift| T::narrow(*shift)));
+        if let Some(divisors) = &run.divisors {
+            self.shifts.extend(LogScale::of_rows(divisors).map(|divisor| divisor.in_two::<T>(0.0)));
+        }
         self.range = first..first + run.len();
         self.transposed.take();
     }
@@ -105,7 +107,8 @@ impl<T: Real> KeyBlock<T> {
         products[..start].fill(T::zero());
         products[end..].fill(T::zero());
         let seen = &mut products[start..end];
-        seen.iter_mut().zip(self.shifts.iter().skip(start)).for_each(|(logit, shift)| *logit += *shift);
+        let shifted = seen.iter_mut().zip(self.shifts.iter().skip(start));
+        shifted.for_each(|(logit, [first, second])| *logit = (*logit + *first) + *second);
         let hidden = seen.iter_mut().zip(self.mask.iter().skip(start)).filter(|(_, seen)| !**seen);
         hidden.for_each(|(logit, _)| *logit = T::neg_infinity());
         start..end
@@ -203,7 +206,7 @@ impl<T: Real> ExactRun<T> {
 
     /// The sums of query `i`.
     pub fn part(&mut self, i: usize) -> Undivided<'_, T> {
-        let (scale, normaliser) = (self.tops[i].widen(), self.totals[i]);
+        let (scale, normaliser) = (LogScale { own: 0.0, read: self.tops[i].widen() }, self.totals[i]);
         let sums = &mut self.sums[i * self.targets..(i + 1) * self.targets];
         Undivided { scale, normaliser, sums, seen: self.seen[i] }
     }
