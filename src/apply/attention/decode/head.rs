@@ -46,10 +46,9 @@ struct Recent<T> {
 impl<T: Real> Attention<T> {
     /// The pairs of a head of keys with exact weights.
     pub(super) fn causal_pairs(&self, head: usize) -> CausalPairs<'_> {
+        let [_, of_keys] = self.of_pairs(head);
         let keys = match &self.exact {
-            KeyChoice::At(rows) => {
-                self.exact_inverse(head).map(|inverse| (&rows[..], self.reading.of_pairs(inverse)))
-            }
+            KeyChoice::At(rows) => Some((&rows[..], of_keys)),
             _ => None,
         };
         CausalPairs { near: self.near(head, true), keys }

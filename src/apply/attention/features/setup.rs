@@ -10,6 +10,8 @@ use crate::engine::{Program, Side};
 pub(in super::super) struct Setup<'a, T> {
     pub program: &'a Program<T>,
     pub reading: &'a Reading,
+    /// How those who read pairs with exact weights, and those who are read, become points whose products are logits.
+    pub of_pairs: [Reading; 2],
     /// Whether outputs are divided by their normaliser.
     pub normalised: bool,
     /// Keys of the sequence whose weights are computed exactly instead of from features.
@@ -26,8 +28,16 @@ impl<T: Real> Attention<T> {
     /// How a head of keys is attended to, causally and without exact pairs.
     pub(in super::super) fn setup(&self, head: usize) -> Setup<'_, T> {
         let program = &self.programs[head % self.maps.len()];
-        let (reading, normalised) = (&self.reading, self.normalised);
-        Setup { program, reading, normalised, exact: None, near: None, causal: true, swapped: false }
+        Setup {
+            program,
+            reading: &self.reading,
+            of_pairs: self.of_pairs(head),
+            normalised: self.normalised,
+            exact: None,
+            near: None,
+            causal: true,
+            swapped: false,
+        }
     }
 }
 
@@ -51,8 +61,8 @@ impl<'a, T> Setup<'a, T> {
     where
         'a: 'b,
     {
-        let Setup { program, reading, normalised, causal, swapped, .. } = self;
-        Setup { program, reading, normalised, exact, near, causal, swapped }
+        let Setup { program, reading, of_pairs, normalised, causal, swapped, .. } = self;
+        Setup { program, reading, of_pairs, normalised, exact, near, causal, swapped }
     }
 }
 
@@ -65,6 +75,17 @@ impl<T: Real> Setup<'_, T> {
     /// The neighbours of queries.
     pub fn window(&self) -> Window {
         self.near.map(|near| near.window).unwrap_or_default()
+    }
+
+    /// The points of queries for exact logits, from those for features; `room` is for such as are others.
+    pub fn points_of_pairs<'b>(&self, points: &'b [T], room: &'b mut Vec<T>) -> &'b [T] {
+        let factor = self.of_pairs[0].factor / self.reading.factor;
+        if factor == 1.0 {
+            return points;
+        }
+        room.clear();
+        room.extend(points.iter().map(|v| *v * T::narrow(factor)));
+        room
     }
 
     /// Shows the keys whose weights are exact for so many queries, of which the first is at a place.

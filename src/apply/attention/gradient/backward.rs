@@ -3,7 +3,7 @@
 use ndarray::{Array2, ArrayView2, ArrayView4, ArrayViewMut2, s};
 
 use super::super::features::Setup;
-use super::super::input::{Heads, Job, QueryRun, Reading, TokenElement};
+use super::super::input::{Heads, Job, QueryRun, TokenElement};
 use super::super::linear::{Reader, Scan, Visible, estimates_after, read, read_suffixes};
 use super::super::pairs::Ring;
 use super::cotangents::Cotangents;
@@ -58,12 +58,10 @@ impl<'a, T: Real> Backward<'a, 'a, T> {
 }
 
 impl<T: Real> Backward<'_, '_, T> {
-    /// Writes the gradients through linear attention, with so many threads; `of_pairs` is how tokens are read for exact logits. Gives what
-    /// keys need of each query, for each head.
+    /// Writes the gradients through linear attention, with so many threads. Gives what keys need of each query, for each head.
     pub fn run(
         mut self,
         setup: Setup<'_, T>,
-        of_pairs: Option<Reading>,
         threads: usize,
         mut parameters: Option<&mut Parameters<'_, T>>,
     ) -> Vec<Array2<f64>> {
@@ -74,10 +72,8 @@ impl<T: Real> Backward<'_, '_, T> {
             let summed = Summed::new(queries.reborrow(), upstream, summaries);
             let part = KeyPart { setup, keys: keys.reborrow(), queries: summed.run(), threads };
             part.through_features(&mut sums, &mut parameters);
-            if let Some(reading) = of_pairs {
-                part.through_neighbours(reading, &mut sums, &mut parameters);
-                part.through_exact_keys(reading, &mut sums, &mut parameters);
-            }
+            part.through_neighbours(&mut sums, &mut parameters);
+            part.through_exact_keys(&mut sums, &mut parameters);
         }
         summaries
     }
@@ -191,7 +187,7 @@ impl<T: Real> Backward<'_, '_, T> {
                 residuals: own.as_mut().map(Residuals::all),
             };
             let tokens = TokenGradients { rows, role };
-            pull_pairs((setup.reading, setup.normalised), tokens, |ring: &mut Ring<T>, rows, see| {
+            pull_pairs((&setup.of_pairs[0], setup.normalised), tokens, |ring: &mut Ring<T>, rows, see| {
                 setup.visit_pairs(ring, rows.start, rows.len(), see);
             });
             add_residuals(setup, queries.rows, &own, parameters);

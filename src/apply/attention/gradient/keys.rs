@@ -5,7 +5,7 @@ use std::ops::Range;
 use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, s};
 
 use super::super::features::Setup;
-use super::super::input::{KeyRun, Numbers, QueryRun, Reading, Window};
+use super::super::input::{KeyRun, Numbers, QueryRun, Window};
 use super::super::linear::{Reader, Scan, Visible, read, read_prefixes};
 use super::super::pairs::{Neighbours, Ring, See};
 use super::pairs::pull_pairs;
@@ -106,15 +106,14 @@ impl<T: Real> KeyPart<'_, '_, T> {
     /// Adds the gradients through the weights of neighbours.
     pub fn through_neighbours(
         &self,
-        reading: Reading,
         sums: &mut KeySums<'_, T>,
         parameters: &mut Option<&mut Parameters<'_, T>>,
     ) {
         if self.setup.near.is_none() {
             return;
         }
-        let Window { before, after } = self.setup.window();
-        let queries = Neighbours::new((self.setup.window(), reading), self.queries, 0);
+        let (Window { before, after }, [of_keys, of_queries]) = (self.setup.window(), self.setup.of_pairs);
+        let queries = Neighbours::new((self.setup.window(), of_queries), self.queries, 0);
         let visit = |ring: &mut Ring<T>, rows: Range<usize>, see: &mut See<'_, T>| {
             let sees = |i: usize| {
                 let position = rows.start + i;
@@ -126,7 +125,7 @@ impl<T: Real> KeyPart<'_, '_, T> {
             sums.add(|out| {
                 let residuals = residuals.as_mut().map(Residuals::all);
                 let gradients = key_gradients(self.keys.reborrow(), out, residuals);
-                pull_pairs((self.setup.reading, false), gradients, visit);
+                pull_pairs((&of_keys, false), gradients, visit);
             });
         });
     }
@@ -134,19 +133,18 @@ impl<T: Real> KeyPart<'_, '_, T> {
     /// Adds the gradients through the weights of keys that are exact for all queries.
     pub fn through_exact_keys(
         &self,
-        reading: Reading,
         sums: &mut KeySums<'_, T>,
         parameters: &mut Option<&mut Parameters<'_, T>>,
     ) {
         let Some(exact) = self.setup.exact.filter(|exact| !exact.rows().is_empty()) else { return };
-        let (rows, tokens) = (exact.rows(), exact.tokens());
-        let queries = Neighbours::new((Window::default(), reading), self.queries, 0);
+        let (rows, tokens, [of_keys, of_queries]) = (exact.rows(), exact.tokens(), self.setup.of_pairs);
+        let queries = Neighbours::new((Window::default(), of_queries), self.queries, 0);
         let mut own =
             [tokens.keys.ncols(), tokens.values.ncols()].map(|dim| Array2::zeros((rows.len(), dim)));
         let mut left = residuals(&tokens.keys, 0, parameters);
         let out = own.each_mut().map(|own| own.view_mut());
         let gradients = key_gradients(tokens.reborrow(), out, left.as_mut().map(Residuals::all));
-        pull_pairs((self.setup.reading, false), gradients, |ring: &mut Ring<T>, run: Range<usize>, see| {
+        pull_pairs((&of_keys, false), gradients, |ring: &mut Ring<T>, run: Range<usize>, see| {
             let first = |i: usize| if self.setup.causal { rows[run.start + i] } else { 0 };
             queries.visit(ring, run.len(), &|i| first(i)..usize::MAX, see);
         });
@@ -180,8 +178,8 @@ impl<T: Real> KeySums<'_, T> {
     }
 }
 
-/// Queries as keys that are summed up: with the features φ/N and the values \[g, −g·o\]. Where N would be lost beside a large scale, values
-/// are divided by it.
+/// Queries as keys that are summed up: with the features φ/N and the values \[g, −g·o\]. Where N would be lost beside a large scale,
+/// values are divided by it.
 pub(super) struct Summed<'a, T> {
     queries: QueryRun<'a, T>,
     values: Array2<T>,

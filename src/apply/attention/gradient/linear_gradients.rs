@@ -258,7 +258,6 @@ impl<T: Real> Attention<T> {
                 };
                 // The factors that outputs may do without have gradients like others.
                 let program = self.maps[head % self.maps.len()].program();
-                let of_pairs = self.inverse(head).map(|inverse| self.reading.of_pairs(inverse));
                 let keys = KeySplit::new(self, &job);
                 let job = keys.rest(job);
                 let near = Neighbours::of_job(self, &job, causal);
@@ -266,7 +265,7 @@ impl<T: Real> Attention<T> {
                 let setup = setup.beside(keys.exact.as_ref(), near.as_ref());
                 let of_own = of_values.view_mut();
                 let backward = Backward { job, upstream: own, of_queries, of_keys, of_values: of_own };
-                let summaries = backward.run(setup, of_pairs, threads, parameters);
+                let summaries = backward.run(setup, threads, parameters);
                 if let Some(shrinking) = shrinking {
                     let has_output = |head: usize, i| term_of(summaries[head].row(i)).is_some();
                     through_mean(&shrinking, &upstream, has_output, of_values);

@@ -21,9 +21,10 @@ pub(super) struct GradientRows<'a, T> {
     pub residuals: Option<ResidualRows<'a, T>>,
 }
 
-/// The gradient of a row with respect to its features: e^(log − scale) (Σ over targets of coefficient · sum + weight · sum of features).
+/// The gradient of a row with respect to its features: e^(log − scale) (Σ over targets of coefficient · sum + weight · sum of
+/// features).
 ///
-/// A row that is divided by its normaliser has ln of that in `scale`. Where it would lose digits there, it is in `log`.
+/// ln of the normaliser that divides the row is a part of `scale`. Where it would lose digits there, −ln of it is `log`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct GradientTerm {
     pub weight: f64,

@@ -210,12 +210,19 @@ impl<T: Real> Attention<T> {
         Ok(self.prepared())
     }
 
-    /// The neighbours of queries, causally or not, and how the keys of a head are read for exact logits, which are products with the
-    /// points of queries; `None` if there are no neighbours.
+    /// How the queries and the keys of a head are read so that their products are exact logits; as for features if no pairs have exact
+    /// weights.
+    pub(in super::super) fn of_pairs(&self, head: usize) -> [Reading; 2] {
+        let has_pairs = self.exact != KeyChoice::None || !self.window.is_none();
+        let inverse = if has_pairs { self.inverse(head) } else { None };
+        inverse.map_or([self.reading; 2], |inverse| self.reading.of_pairs::<T>(inverse))
+    }
+
+    /// The neighbours of queries, causally or not, and how the keys of a head are read for exact logits; `None` if there are no
+    /// neighbours.
     pub(in super::super) fn near(&self, head: usize, causal: bool) -> Option<(Window, Reading)> {
         let window = self.window.of(causal);
-        let inverse = self.inverse(head).filter(|_| !window.is_none())?;
-        Some((window, self.reading.of_pairs(inverse)))
+        (!window.is_none()).then(|| (window, self.of_pairs(head)[1]))
     }
 
     /// Refuses a choice of keys that depends on later tokens.

@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use ndarray::{
-    ArrayView, ArrayView1, ArrayView2, ArrayView4, ArrayViewMut, ArrayViewMut2, ArrayViewMut4, Axis, Dimension,
-    RemoveAxis, s,
+    ArrayView, ArrayView1, ArrayView2, ArrayView4, ArrayViewMut, ArrayViewMut2, ArrayViewMut4, Axis,
+    Dimension, RemoveAxis, s,
 };
 
 use super::element::{Numbers, TokenElement};
@@ -165,8 +165,9 @@ impl<'a, T: Real> KeyRun<'a, T> {
     pub fn reversed(self) -> Self {
         let mask = self.mask.map(|mask| mask.slice_move(s![..;-1]));
         let divisors = self.divisors.map(|divisors| divisors.slice_move(s![..;-1, ..]));
+        let (keys, values) = (self.keys.reversed(), self.values.reversed());
         let kept = self.kept.reversed(self.len());
-        KeyRun { keys: self.keys.reversed(), values: self.values.reversed(), mask, divisors, kept, sums: None }
+        KeyRun { keys, values, mask, divisors, kept, sums: None }
     }
 
     /// The keys for a shorter time.

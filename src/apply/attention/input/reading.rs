@@ -49,9 +49,13 @@ impl Reading {
         Reading { factor: scale.factor, unit: scale.unit }
     }
 
-    /// How keys are read so that their products with the points of queries are logits, for a lengthscale 1/`inverse`.
-    pub fn of_pairs(&self, inverse: f64) -> Self {
-        Reading { factor: self.factor * inverse * inverse, ..*self }
+    /// How queries and keys are read so that their products are logits, for a lengthscale 1/`inverse`. Queries are read as they are for
+    /// features, unless the factor that keys have then is beyond the range of `T`: both have a root of it then.
+    pub fn of_pairs<T: Real>(&self, inverse: f64) -> [Self; 2] {
+        let whole = self.factor * inverse * inverse;
+        let is_usual = T::narrow(whole).is_normal();
+        let factors = if is_usual { [self.factor, whole] } else { [self.factor * inverse; 2] };
+        factors.map(|factor| Reading { factor, ..*self })
     }
 
     /// The points of some tokens, in row-major order.

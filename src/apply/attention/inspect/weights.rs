@@ -98,10 +98,9 @@ impl<T: Real> Attention<T> {
         };
         let window = self.window.of(which.causal);
         let has_exact = !(self.exact == KeyChoice::None && window.is_none());
-        let reading =
-            self.inverse(key_head).filter(|_| has_exact).map(|inverse| self.reading.of_pairs(inverse));
-        let keys = reading.map(|reading| points(&reading, E::numbers(keys)));
-        let points = points(&self.reading, E::numbers(queries.view()));
+        let [of_queries, of_keys] = setup.of_pairs;
+        let keys = has_exact.then(|| points(&of_keys, E::numbers(keys)));
+        let points = points(&of_queries, E::numbers(queries.view()));
         let ranges = heads.ranges();
         let mean = self.shrinkage.of(key_head);
         let mut weights = Array2::zeros((which.rows.len(), right.len()));

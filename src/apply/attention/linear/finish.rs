@@ -14,15 +14,17 @@ use crate::Real;
 pub(super) struct Finish<T> {
     exact: ExactRun<T>,
     ring: Ring<T>,
+    points: Vec<T>,
     sums: [Vec<f64>; 2],
 }
 
 impl<T: Real> Finish<T> {
-    /// Sums up the exact pairs of the queries of a request, which have these points.
+    /// Sums up the exact pairs of the queries of a request, which have these points for features.
     pub fn begin(&mut self, setup: Setup<'_, T>, points: &[T], request: &mut Request<'_, T>) {
         let (count, targets) = (request.queries.len(), request.sink.targets());
-        let Finish { exact, ring, .. } = self;
+        let Finish { exact, ring, points: room, .. } = self;
         if setup.has_pairs() {
+            let points = setup.points_of_pairs(points, room);
             exact.begin(count, targets);
             setup.visit_pairs(ring, request.position, count, &mut |block, sees| {
                 exact.add(points, block, sees)
