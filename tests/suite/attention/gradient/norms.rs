@@ -3,25 +3,31 @@
 use crate::attention::gradient::{Three, assert_near, backward, of_head};
 use crate::attention::{positive, widened};
 use crate::common::{frequencies, tokens};
-use ndarray::{Array1, Array2, Axis, s};
-use random_features::Real;
+use ndarray::{Array2, Axis, array, s};
 use random_features::apply::attention::{Attention, Heads};
-use random_features::frequency::Orthogonal;
+use random_features::frequency::{Frequencies, Orthogonal};
+use random_features::{Positive, Real};
 
 /// The gradients with positive features from logarithms alone, at any norm. They are the shares pᵢⱼ φ_f ψ_f / K̂ that a feature
-/// has in a weight, times ω_f − x, the slope of its logarithm.
+/// has in a weight, times ω_f − x, the slope of its logarithm. Logarithms are relative to the largest of each token, so that squared
+/// norms of queries do not enter, and those of keys as differences alone.
 fn naive_by_logarithms(omega: &Array2<f64>, [q, k, v, g]: [&Array2<f64>; 4], causal: bool) -> Three {
     let factor = (q.ncols() as f64).powf(-0.25);
     let (x, y) = (q * factor, k * factor);
     let logs = |x: &Array2<f64>| {
-        let norms: Array1<f64> = x.rows().into_iter().map(|x| 0.5 * x.dot(&x)).collect();
-        x.dot(&omega.t()) - norms.insert_axis(Axis(1))
+        let mut logs = x.dot(&omega.t());
+        let tops = logs.map_axis(Axis(1), |logs| logs.fold(f64::NEG_INFINITY, |a: f64, b| a.max(*b)));
+        logs -= &tops.clone().insert_axis(Axis(1));
+        (logs, tops)
     };
-    let (of_x, of_y) = (logs(&x), logs(&y));
+    let ((of_x, _), (of_y, tops)) = (logs(&x), logs(&y));
+    let sizes = tops - y.pow2().sum_axis(Axis(1)) * 0.5;
     let [mut dq, mut dk, mut dv] = [q, k, v].map(|x| Array2::<f64>::zeros(x.dim()));
     for i in 0..q.nrows() {
         let seen = if causal { i + 1 } else { k.nrows() };
-        let mut shares = Array2::from_shape_fn((seen, omega.nrows()), |(j, f)| of_x[[i, f]] + of_y[[j, f]]);
+        let size = sizes.iter().take(seen).copied().fold(f64::NEG_INFINITY, f64::max);
+        let log = |(j, f): (usize, usize)| of_x[[i, f]] + of_y[[j, f]] + (sizes[j] - size);
+        let mut shares = Array2::from_shape_fn((seen, omega.nrows()), log);
         let top = shares.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         shares.mapv_inplace(|log| (log - top).exp());
         shares /= shares.sum();
@@ -67,4 +73,36 @@ fn norms_may_be_large() {
     // Rows by logarithms go 64 features at a time.
     large_norms::<f64>([80, 130], 18.0, 1e-9);
     large_norms::<f32>([80, 130], 18.0, 3e-3);
+}
+
+/// Coordinates of 10⁸, beside whose squares ln of a normaliser has no digits: of queries, and of no key, all keys or the first. A
+/// query that is so large sees all features of the first frequencies, and one of the others.
+#[test]
+fn squared_norms_may_leave_no_digits() {
+    let steep = array![[1.0, -1.3], [1.0, -0.4], [1.0, 0.4], [1.0, 1.3]];
+    let [mut q, k, v, g] =
+        [(1, 2), (2, 2), (3, 3), (4, 3)].map(|(seed, d)| tokens::<f64>([1, 1, 70, d], 1.0, seed));
+    q.slice_mut(s![.., .., ..;3, 0]).mapv_inplace(|v| v + 1e8);
+    for omega in [steep, frequencies(2, 16, &Orthogonal, 7).rows().into_owned()] {
+        let map = Positive.softmax::<f64>(Frequencies::from_rows(omega.clone()).unwrap()).unwrap();
+        let attention = Attention::new(map).unwrap();
+        for large in [0, 70, 10] {
+            let mut k = k.clone();
+            k.slice_mut(s![.., .., ..large, 0]).fill(1e8);
+            k.slice_mut(s![.., .., ..large, 1]).fill(0.5);
+            let wide = [&q, &k, &v, &g].map(|x| widened(x, 0, 0));
+            for causal in [false, true] {
+                let got = of_head(&backward(&attention, &Heads::new(&q, &k, &v).unwrap(), &g, causal), 0, 0);
+                let expected = naive_by_logarithms(&omega, wide.each_ref(), causal);
+                for (got, expected) in got.iter().zip(&expected) {
+                    // Gradients of large keys are large.
+                    for (got, expected) in got.rows().into_iter().zip(expected.rows()) {
+                        let size = expected.iter().fold(1.0, |a: f64, v| a.max(v.abs()));
+                        let near = got.iter().zip(expected).all(|(a, b)| (a - b).abs() <= 1e-5 * size);
+                        assert!(near, "{large} large keys, causal {causal}: {got} for {expected}");
+                    }
+                }
+            }
+        }
+    }
 }

@@ -1,8 +1,8 @@
 //! Gradients through pairs with exact weights: those of exact attention, and of linear attention with neighbours and exact keys.
 
 use crate::attention::gradient::{
-    Three, assert_near, backward, check_differences, exact_backward, naive, of_head, sees_nothing_else,
-    uneven,
+    Three, assert_near, backward, check_differences, exact_backward, largest, naive, of_head,
+    sees_nothing_else, uneven,
 };
 use crate::attention::oracle::{Pair, is_near, softmax};
 use crate::attention::{positive, widened};
@@ -10,8 +10,9 @@ use crate::common::{frequencies, tokens};
 use crate::threads::on_threads;
 use ndarray::{Array2, Array4, s};
 use random_features::apply::attention::{Attended, Attention, ExactAttention, Gradients, Heads};
-use random_features::frequency::Orthogonal;
-use random_features::{Map, Real, Trigonometric};
+use random_features::frequency::{Independent, Orthogonal};
+use random_features::kernel::Softmax;
+use random_features::{Map, Positive, Real, Trigonometric};
 
 /// Heads with a mask of the keys and in sequences, where there are any.
 fn cut<'a>(
@@ -201,6 +202,69 @@ fn exact_gradients_are_those_of_the_definition() {
     check::<f32>(1.8, 1e-4);
     // A logit of some hundreds has an error of 1e-5 in `f32`.
     check::<f32>(18.0, 3e-3);
+}
+
+/// Attention in which all pairs of so many tokens have exact weights.
+fn all_exact<T: Real>(map: Map<T>, count: usize) -> [Attention<T>; 2] {
+    let attention = Attention::new(map).unwrap();
+    let chosen = attention.clone().with_keys_exact(&Vec::from_iter(0..count)).unwrap();
+    [attention.with_window(count, count).unwrap(), chosen]
+}
+
+/// Six keys share a logit beside which ln 6 has few digits or none, and three have logits that are less by 8 or 4. All logits are exact in
+/// `T`.
+#[test]
+fn logits_may_leave_no_digits() {
+    fn check<T: Real>(sizes: [f64; 2], tolerance: f64) {
+        let one = |number: &dyn Fn(usize) -> f64| {
+            Array4::from_shape_fn((1, 1, 9, 1), |(_, _, i, _)| T::narrow(number(i)))
+        };
+        let [v, g] = [3, 4].map(|seed| tokens::<T>([1, 1, 9, 3], 1.0, seed));
+        for size in sizes {
+            let q = one(&|i: usize| if i % 2 == 0 { size } else { 0.5 * size });
+            let k = one(&|j: usize| if j % 3 == 1 { 8.0 - 8.0 / size } else { 8.0 });
+            let heads = Heads::new(&q, &k, &v).unwrap();
+            let wide = [&q, &k, &v, &g].map(|x| widened(x, 0, 0));
+            let map = Positive.softmax::<T>(frequencies(1, 12, &Independent, 7)).unwrap();
+            for causal in [false, true] {
+                let expected = naive_softmax(wide.each_ref(), causal);
+                let linear = all_exact(map.clone(), 9);
+                let linear = linear.map(|attention| backward(&attention, &heads, &g, causal));
+                let exact = exact_backward(&ExactAttention::new(), &heads, &g, causal);
+                for got in linear.iter().chain([&exact]).map(|all| of_head(all, 0, 0)) {
+                    for (got, expected) in got.iter().zip(&expected) {
+                        let (error, most) = (got - expected, tolerance * (1.0 + largest(expected)));
+                        assert!(largest(&error) <= most, "{size:e}, causal {causal}: {got} for {expected}");
+                    }
+                }
+            }
+        }
+    }
+    check::<f32>([2f64.powi(14), 2f64.powi(23)], 1e-4);
+    check::<f64>([2f64.powi(30), 2f64.powi(53)], 1e-13);
+}
+
+/// Lengthscales ℓ for which 1/ℓ² is beyond `f32`, and the logits are not.
+#[test]
+fn squared_lengthscales_may_be_out_of_range() {
+    let [v, g] = [3, 4].map(|seed| tokens::<f32>([1, 1, 90, 3], 1.0, seed));
+    for lengthscale in [1e25, 1e-25] {
+        let [q, k] = [1, 2].map(|seed| tokens::<f32>([1, 1, 90, 6], 1.5 * lengthscale, seed));
+        let heads = Heads::new(&q, &k, &v).unwrap();
+        let scaled = [&q, &k].map(|x| widened(x, 0, 0) / lengthscale);
+        let (v, wide_g) = (widened(&v, 0, 0), widened(&g, 0, 0));
+        let softmax = Softmax::new(lengthscale).unwrap();
+        let map = Positive.build::<f32>(frequencies(6, 12, &Orthogonal, 7), softmax).unwrap();
+        for attention in all_exact(map, 90) {
+            for causal in [false, true] {
+                let expected = naive_softmax([&scaled[0], &scaled[1], &v, &wide_g], causal);
+                let [of_queries, of_keys, of_values] =
+                    of_head(&backward(&attention, &heads, &g, causal), 0, 0);
+                let got = [of_queries * lengthscale, of_keys * lengthscale, of_values];
+                assert_near(&format!("{lengthscale:e}, causal {causal}"), &got, &expected, 1e-4);
+            }
+        }
+    }
 }
 
 /// Large norms, of which no product by features is in `T`, beside neighbours.

@@ -1,7 +1,7 @@
 //! Windows of all keys and of none, and what the outputs of windows depend on.
 
 use crate::attention::pairs::window::near;
-use crate::attention::{positive, widened};
+use crate::attention::{oracle, positive, ways, widened};
 use crate::common::{frequencies, tokens};
 use crate::threads::on_threads;
 use ndarray::{Array2, Array4, s};
@@ -50,6 +50,38 @@ fn logits_are_scaled_as_those_of_features() {
         let exact: Array4<f64> = attention.exact_counterpart().unwrap().bidirectional(&heads).unwrap().output;
         let out = attention.with_window(90, 90).unwrap().bidirectional(&heads).unwrap().output;
         near(&widened(&out, 0, 1), &widened(&exact, 0, 1), 1e-12, "exact");
+    }
+}
+
+/// A lengthscale ℓ may be so large or so small that 1/ℓ² is beyond `f32` where logits are not: in whole, by their weights and token by token.
+#[test]
+fn squared_lengthscales_may_be_out_of_range() {
+    let every = Vec::from_iter(0..90);
+    for lengthscale in [1e25, 1e-25] {
+        let [q, k, v] = [(1, 6, 1.5 * lengthscale), (2, 6, 1.5 * lengthscale), (3, 3, 1.0)]
+            .map(|(seed, d, size)| tokens::<f32>([1, 1, 90, d], size, seed));
+        let heads = Heads::new(&q, &k, &v).unwrap();
+        let wide = [(&q, lengthscale), (&k, lengthscale), (&v, 1.0)].map(|(x, unit)| widened(x, 0, 0) / unit);
+        let softmax = random_features::kernel::Softmax::new(lengthscale).unwrap();
+        let map = Positive.build::<f32>(frequencies(6, 12, &Orthogonal, 7), softmax).unwrap();
+        let attention = Attention::new(map).unwrap();
+        for attention in [attention.clone().with_window(90, 90), attention.with_keys_exact(&every)] {
+            let attention = attention.unwrap();
+            for causal in [false, true] {
+                let expected = oracle::exact(wide.each_ref(), |i, j| !causal || j <= i);
+                let out = if causal { attention.causal(&heads) } else { attention.bidirectional(&heads) };
+                near(&widened(&out.unwrap().output, 0, 0), &expected, 1e-5, "outputs");
+                let weights = ways::weights(&attention, &heads, ([0, 0], &every), causal).unwrap();
+                near(&weights.dot(&wide[2]), &expected, 1e-5, "weights");
+            }
+            let (whole, mut state) =
+                (attention.causal(&heads).unwrap().output, attention.state(1, 1, 3).unwrap());
+            for i in 0..90 {
+                let [q, k, v] = [&q, &k, &v].map(|x| x.slice(s![.., .., i, ..]));
+                let out = state.step(&q, &k, &v).unwrap().output;
+                assert_eq!(out, whole.slice(s![.., .., i, ..]), "token {i}");
+            }
+        }
     }
 }
 
