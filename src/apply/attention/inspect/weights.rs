@@ -5,12 +5,12 @@ use std::ops::Range;
 use ndarray::{Array1, Array2, ArrayView1, ArrayViewMut1, Axis};
 
 use super::super::features::{Setup, Tokens};
-use super::super::input::{Attention, Heads, Job, KeyChoice, Numbers, Reading, TokenElement};
+use super::super::input::{Attention, Heads, Job, KeyChoice, LogScale, Numbers, Reading, TokenElement};
 use crate::Real;
 use crate::engine::{Scratch, Side};
 use crate::error::{Error, Result};
 use crate::memory::check_memory;
-use crate::numeric::special::{largest, scaled_sum};
+use crate::numeric::special::scaled_sum;
 use crate::numeric::{matrix_of, slice_of};
 use crate::once::once;
 use crate::progress;
@@ -118,13 +118,14 @@ impl<T: Real> Attention<T> {
                     let keys = keys.as_ref().filter(|_| is_near(j) || exact.binary_search(&j).is_ok())?;
                     Some(dot(slice_of(&point), keys.row(j)))
                 };
+                let exactly = |logit: f64| (LogScale { own: 0.0, read: logit }, 1.0);
                 match seen[j] {
-                    false => (f64::NEG_INFINITY, 0.0),
-                    true => logit().map_or_else(|| product(&left[i], &right[j]), |logit| (logit, 1.0)),
+                    false => (LogScale::NOTHING, 0.0),
+                    true => logit().map_or_else(|| product(&left[i], &right[j]), exactly),
                 }
             };
             progress::check()?;
-            let terms: Vec<(f64, f64)> = (0..right.len()).map(term).collect();
+            let terms: Vec<(LogScale, f64)> = (0..right.len()).map(term).collect();
             let own = shares(&terms);
             // Without an output of its own a query has the mean, if outputs are drawn towards it.
             let share = if own.is_none() && mean > 0.0 { 1.0 } else { mean };
@@ -181,22 +182,32 @@ impl<T: Real> Attention<T> {
     }
 }
 
-/// The features of tokens by their logarithms.
-fn log_features<T: Real>(setup: Setup<'_, T>, side: Side, x: Numbers<'_, T>) -> Result<Vec<LogRow>> {
+/// A token's features by their logarithms, relative to a scale.
+type Relative = (f64, LogRow);
+
+/// The features of tokens: those of queries relative to their own scale, those of keys to 1.
+fn log_features<T: Real>(setup: Setup<'_, T>, side: Side, x: Numbers<'_, T>) -> Result<Vec<Relative>> {
     let (mut tokens, mut scratch) = (Tokens::default(), Scratch::default());
     tokens.fill(setup, side, x, &mut scratch);
-    let mut rows = vec![LogRow::default(); tokens.len()];
-    for (i, row) in rows.iter_mut().enumerate() {
+    let mut rows = vec![Relative::default(); tokens.len()];
+    for (i, (own, row)) in rows.iter_mut().enumerate() {
         progress::check()?;
-        tokens.log_row(setup, side, i, &mut scratch, row);
+        match side {
+            Side::X => *own = tokens.relative_log_row(setup, side, i, &mut scratch, row),
+            Side::Y => tokens.log_row(setup, side, i, &mut scratch, row),
+        }
     }
     Ok(rows)
 }
 
-/// e^log · factor of each term relative to the sum of all; `None` if that is not positive.
-fn shares(terms: &[(f64, f64)]) -> Option<Array1<f64>> {
-    let top = largest(terms.iter().map(|term| term.0));
-    let term = |(log, factor): &(f64, f64)| if *factor == 0.0 { 0.0 } else { factor * (log - top).exp() };
+/// e^scale · factor of each term relative to the sum of all; `None` if that is not positive.
+fn shares(terms: &[(LogScale, f64)]) -> Option<Array1<f64>> {
+    let larger = |top: LogScale, scale: LogScale| if scale.sum() > top.sum() { scale } else { top };
+    let top = terms.iter().map(|term| term.0).fold(LogScale::NOTHING, larger);
+    let term = |(scale, factor): &(LogScale, f64)| match *factor == 0.0 {
+        true => 0.0,
+        false => factor * scale.minus(top).exp(),
+    };
     let terms: Array1<f64> = terms.iter().map(term).collect();
     let total = terms.sum();
     (total > 0.0 || total.is_nan()).then(|| terms / total)
@@ -214,11 +225,12 @@ fn dot<T: Real>(point: &[T], key: ArrayView1<'_, T>) -> f64 {
     point.iter().zip(key).map(|(x, k)| x.widen() * k.widen()).sum()
 }
 
-/// ln of the scale of a product of features, and the product relative to it.
-fn product(query: &LogRow, key: &LogRow) -> (f64, f64) {
+/// The scale of a product of features, and the product relative to it.
+fn product((own, query): &Relative, (_, key): &Relative) -> (LogScale, f64) {
     let logs = query.logs.iter().zip(&key.logs).map(|(a, b)| a + b);
     let factors = query.factors.iter().zip(&key.factors).map(|(a, b)| a * b);
-    scaled_sum(logs.zip(factors))
+    let (read, product) = scaled_sum(logs.zip(factors));
+    (LogScale { own: *own, read }, product)
 }
 
 once!(Attention::<T>::bidirectional_weights::<T>, Attention::<T>::causal_weights::<T>);

@@ -2,9 +2,10 @@
 
 use crate::attention::{head, positive, ways};
 use crate::common::tokens;
-use ndarray::{Array2, Axis, s};
-use random_features::Error;
+use ndarray::{Array2, Array4, Axis, array, s};
 use random_features::apply::attention::{Attention, Heads};
+use random_features::frequency::Frequencies;
+use random_features::{Error, Positive};
 
 /// Rows of the attention matrix times the values are the outputs.
 #[test]
@@ -43,4 +44,17 @@ fn weights_are_those_of_the_outputs() {
     }
     let weights = attention.causal_weights(&heads.with_mask(&nothing).unwrap(), 0, 0, &which).unwrap();
     assert!(weights.iter().all(|w| *w == 0.0));
+}
+
+/// With the frequency 1 alone weights are in proportion to e^(k − k²/2), also for a query beside whose square k has no digits.
+#[test]
+fn squared_norms_may_leave_no_digits() {
+    let omega = Frequencies::from_rows(array![[1.0]]).unwrap();
+    let attention = Attention::new(Positive.softmax::<f64>(omega).unwrap()).unwrap();
+    let (q, k) = (Array4::from_elem((1, 1, 1, 1), 1e8), tokens::<f64>([1, 1, 5, 1], 1.0, 2));
+    let weights = attention.bidirectional_weights(&Heads::new(&q, &k, &k).unwrap(), 0, 0, &[0]).unwrap();
+    let terms: Vec<f64> = k.iter().map(|k| (k - 0.5 * k * k).exp()).collect();
+    let total: f64 = terms.iter().sum();
+    let near = |(weight, term): (&f64, &f64)| (weight - term / total).abs() < 1e-12;
+    assert!(weights.iter().zip(&terms).all(near), "{weights} for {terms:?}");
 }
