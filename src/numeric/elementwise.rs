@@ -2,13 +2,13 @@
 
 use ndarray::ArrayViewMut1;
 
-use super::Lane;
 use super::special::largest;
+use super::{Lane, zip};
 use crate::Real;
 
 #[inline(always)]
 fn multiply_body<T: Lane, const FMA: bool>(out: &mut [T], a: &[T], b: &[T]) {
-    for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
+    for (out, a, b) in zip((out, a, b)) {
         *out = *a * *b;
     }
 }
@@ -20,7 +20,7 @@ multiversion! {
 
 #[inline(always)]
 fn add_minus_body<T: Lane, const FMA: bool>(x: &mut [T], bias: &[f64], shift: f64) {
-    for (v, b) in x.iter_mut().zip(bias) {
+    for (v, b) in zip((x, bias)) {
         *v = T::narrow(v.widen() + b - shift);
     }
 }
@@ -32,7 +32,7 @@ multiversion! {
 
 #[inline(always)]
 fn divide_body<T: Lane, const FMA: bool>(out: &mut [f64], x: &[T], by: &[f64]) {
-    for ((out, x), by) in out.iter_mut().zip(x).zip(by) {
+    for (out, x, by) in zip((out, x, by)) {
         *out = x.widen() / by;
     }
 }
@@ -44,7 +44,7 @@ multiversion! {
 
 #[inline(always)]
 fn quotients_body<T: Lane, const FMA: bool>(out: &mut [T], x: &[f64], by: f64) {
-    for (out, x) in out.iter_mut().zip(x) {
+    for (out, x) in zip((out, x)) {
         *out = T::narrow(x / by);
     }
 }
@@ -57,7 +57,7 @@ multiversion! {
 #[inline(always)]
 fn magnitudes_body<T: Lane, const FMA: bool>(out: &mut [T], x: &[T], factors: &[T]) -> bool {
     let mut normal = true;
-    for ((out, x), factor) in out.iter_mut().zip(x).zip(factors) {
+    for (out, x, factor) in zip((out, x, factors)) {
         *out = x.abs() * *factor;
         normal &= *out >= T::min_positive_value() && *out <= T::max_value();
     }
@@ -71,7 +71,7 @@ multiversion! {
 
 #[inline(always)]
 fn move_multiples_body<T: Lane, const FMA: bool>(to: &mut [T], from: &mut [T], grid: T) {
-    for (to, from) in to.iter_mut().zip(from) {
+    for (to, from) in zip((to, from)) {
         // Adding `grid` rounds to the grid: the last place of the sum is one step of the grid.
         let part = (*from + grid) - grid;
         *to += part;
@@ -98,13 +98,13 @@ fn weigh_body<T: Lane, const FMA: bool>(out: &mut [T], products: &[T], weight: f
     let (whole, rest) = out[..len].as_chunks_mut::<LANES>();
     let (products, rest_of_products) = products[..len].as_chunks::<LANES>();
     let (weights, rest_of_weights) = weights[..len].as_chunks::<LANES>();
-    for ((out, products), weights) in whole.iter_mut().zip(products).zip(weights) {
+    for (out, products, weights) in zip((whole, products, weights)) {
         for l in 0..LANES {
             weigh(&mut out[l], &products[l], &weights[l], &mut least[l]);
         }
     }
-    let rest = rest.iter_mut().zip(rest_of_products).zip(rest_of_weights);
-    rest.for_each(|((out, product), other)| weigh(out, product, other, &mut least[0]));
+    let rest = zip((rest, rest_of_products, rest_of_weights));
+    rest.for_each(|(out, product, other)| weigh(out, product, other, &mut least[0]));
     least.into_iter().fold(T::infinity(), |a, b| if b > a { a } else { b })
 }
 
@@ -119,7 +119,7 @@ fn affine_body<T: Lane, const FMA: bool>(x: &mut [T], slope: T, bias: &[T]) {
     if bias.is_empty() {
         x.iter_mut().for_each(|x| *x = slope * *x);
     } else {
-        x.iter_mut().zip(bias).for_each(|(x, bias)| *x = slope.madd::<FMA>(*x, *bias));
+        zip((x, bias)).for_each(|(x, bias)| *x = slope.madd::<FMA>(*x, *bias));
     }
 }
 
@@ -138,7 +138,7 @@ multiversion! {
 
 #[inline(always)]
 fn scale_products_body<T: Real, const FMA: bool>(x: &mut [T], y: &[T], half: f64) {
-    x.iter_mut().zip(y).for_each(|(x, y)| *x *= *y);
+    zip((&mut *x, y)).for_each(|(x, y)| *x *= *y);
     scale_twice_body::<T, FMA>(x, half);
 }
 
@@ -149,7 +149,7 @@ multiversion! {
 
 #[inline(always)]
 fn add_weighted_body<T: Real, const FMA: bool>(x: &mut [T], factor: f64, weight: f64, y: &[f64]) {
-    x.iter_mut().zip(y).for_each(|(x, y)| *x = T::narrow(factor * (x.widen() + weight * y)));
+    zip((x, y)).for_each(|(x, y)| *x = T::narrow(factor * (x.widen() + weight * y)));
 }
 
 multiversion! {
@@ -159,7 +159,7 @@ multiversion! {
 
 #[inline(always)]
 fn scaled_body<T: Lane, const FMA: bool>(out: &mut [T], x: &[T], factor: T) {
-    out.iter_mut().zip(x).for_each(|(out, x)| *out = *x * factor + T::zero());
+    zip((out, x)).for_each(|(out, x)| *out = *x * factor + T::zero());
 }
 
 multiversion! {
@@ -169,8 +169,7 @@ multiversion! {
 
 #[inline(always)]
 fn add_two_body<T: Real, const FMA: bool>(out: &mut [f64], a: f64, x: &[T], b: f64, y: &[T]) {
-    let each = out.iter_mut().zip(x).zip(y);
-    each.for_each(|((out, x), y)| *out += a * x.widen() + b * y.widen());
+    zip((out, x, y)).for_each(|(out, x, y)| *out += a * x.widen() + b * y.widen());
 }
 
 multiversion! {
@@ -185,7 +184,7 @@ multiversion! {
 
 #[inline(always)]
 fn raise_body<T: Lane, const FMA: bool>(tops: &mut [T], x: &mut [T], offset: T) {
-    for (top, x) in tops.iter_mut().zip(x) {
+    for (top, x) in zip((tops, x)) {
         *x += offset;
         *top = if *x > *top { *x } else { *top };
     }
@@ -198,7 +197,7 @@ multiversion! {
 
 #[inline(always)]
 fn subtract_body<T: Lane, const FMA: bool>(x: &mut [T], y: &[T]) {
-    for (x, y) in x.iter_mut().zip(y) {
+    for (x, y) in zip((x, y)) {
         *x -= *y;
     }
 }
@@ -225,9 +224,9 @@ fn simplex_body<T: Lane, const FMA: bool>(v: &mut [T], stretch: T, shift: T, las
     let mut sums = [T::zero(); LANES];
     let (whole, rest) = upper.as_chunks::<LANES>();
     for chunk in whole {
-        sums.iter_mut().zip(chunk).for_each(|(sum, v)| *sum += *v);
+        zip((&mut sums[..], &chunk[..])).for_each(|(sum, v)| *sum += *v);
     }
-    sums.iter_mut().zip(rest).for_each(|(sum, v)| *sum += *v);
+    zip((&mut sums[..], &*rest)).for_each(|(sum, v)| *sum += *v);
     let sum = sums.into_iter().fold(T::zero(), |a, b| a + b);
     let common = -(shift * sum);
     upper.iter_mut().for_each(|v| *v = stretch.madd::<FMA>(*v, common));

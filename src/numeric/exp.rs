@@ -4,7 +4,7 @@
 //! most 1.5 ulp (tested). Results below the smallest normal number are flushed to zero, which avoids slow denormal
 //! arithmetic. Overflow gives +∞; exp(±∞) and NaN follow IEEE 754.
 
-use super::{Lane, Submatrix};
+use super::{Lane, Submatrix, zip};
 
 /// An element with an exponential.
 pub trait Exp: Lane {
@@ -48,8 +48,7 @@ fn exp_pair_minus_body<T: Exp, const FMA: bool, const SMALL: bool>(
     shift: T,
 ) {
     let last = last_together(plus);
-    let chunks = plus.as_chunks_mut::<TOGETHER>().0.iter_mut().zip(minus.as_chunks_mut::<TOGETHER>().0);
-    for (plus, minus) in chunks {
+    for (plus, minus) in zip((plus.as_chunks_mut::<TOGETHER>().0, minus.as_chunks_mut::<TOGETHER>().0)) {
         let (mut of_plus, mut of_minus) = (*plus, *plus);
         exp_together::<T, FMA, SMALL, false>(&mut of_plus, shift);
         exp_together::<T, FMA, SMALL, true>(&mut of_minus, shift);
@@ -106,7 +105,7 @@ multiversion! {
 
 #[inline(always)]
 fn small_exp_minus_body<T: Exp, const FMA: bool>(x: Submatrix<&mut [T]>, shifts: &[f64]) {
-    for (row, shift) in x.into_rows().zip(shifts) {
+    for (row, shift) in zip((x, shifts)) {
         exp_minus_body::<T, FMA, true>(row, T::narrow(*shift));
     }
 }
@@ -123,7 +122,7 @@ multiversion! {
 
 #[inline(always)]
 fn small_exp_pair_minus_body<T: Exp, const FMA: bool>(x: Submatrix<&mut [T]>, shifts: &[f64]) {
-    for (row, shift) in x.into_rows().zip(shifts) {
+    for (row, shift) in zip((x, shifts)) {
         let (plus, minus) = row.split_at_mut(row.len() / 2);
         exp_pair_minus_body::<T, FMA, true>(plus, minus, T::narrow(*shift));
     }

@@ -9,7 +9,7 @@
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 
-use super::{Isa, Lane, Vector};
+use super::{Isa, Lane, Vector, zip};
 use crate::Real;
 
 /// For each round, that is for each v.len() consecutive `signs`: v ← H (signs ∘ v), with the Sylvester–Hadamard matrix
@@ -52,9 +52,8 @@ unsafe fn body<T: Lane, V: Butterfly<T>>(v: &mut [T], signs: &[T]) {
             RADIX => first::<T, V, RADIX>(v, signs),
             _ => {
                 for signs in signs.chunks_exact(v.len()) {
-                    for (v, signs) in
-                        v.chunks_exact_mut(RADIX * V::WIDTH).zip(signs.chunks_exact(RADIX * V::WIDTH))
-                    {
+                    let run = RADIX * V::WIDTH;
+                    for (v, signs) in zip((v.chunks_exact_mut(run), signs.chunks_exact(run))) {
                         first::<T, V, RADIX>(v, signs);
                     }
                     between::<T, V>(v);
@@ -88,7 +87,7 @@ unsafe fn between<T: Lane, V: Vector<T>>(v: &mut [T]) {
 /// A round on fewer elements than a vector has.
 #[inline(always)]
 fn few<T: Lane>(v: &mut [T], signs: &[T]) {
-    v.iter_mut().zip(signs).for_each(|(v, s)| *v *= *s);
+    zip((&mut *v, signs)).for_each(|(v, s)| *v *= *s);
     let mut half = 1;
     while half < v.len() {
         for i in (0..v.len()).filter(|i| i & half == 0) {

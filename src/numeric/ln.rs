@@ -3,11 +3,11 @@
 //! Method: x = 2ᵏ m with m between √½ and √2, and the series of ln m in s = (m − 1)/(m + 1) with minimax coefficients.
 //! Error below 1 ulp of `f64` (tested).
 
-use super::Lane;
+use super::{Lane, zip};
 
 #[inline(always)]
 fn ln_body<T: Lane, const FMA: bool>(out: &mut [T], x: &[f64]) {
-    for (out, x) in out.iter_mut().zip(x) {
+    for (out, x) in zip((out, x)) {
         *out = T::narrow(ln_of::<FMA>(*x));
     }
 }

@@ -38,6 +38,7 @@ pub mod special;
 mod submatrix;
 mod twofold;
 mod vector;
+mod zip;
 
 pub use arrays::{
     copy_row, into_slice_of, matrix_of, matrix_times, matrix_view, row_products, slice_of, slice_of_mut,
@@ -76,6 +77,7 @@ pub use sparse::{Columns, sparse_product, sparse_squared_norm};
 pub use submatrix::{ScaledRows, Submatrix, copy_rows};
 pub use twofold::Twofold;
 use vector::Vector;
+use zip::zip;
 
 #[cfg(test)]
 mod test_support {

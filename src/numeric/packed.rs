@@ -2,7 +2,7 @@
 
 use std::array;
 
-use super::{Buffer, LINE};
+use super::{Buffer, LINE, zip};
 use crate::Real;
 
 /// The number of columns of a panel: two cache lines, or two vectors of the widest instruction set.
@@ -25,8 +25,8 @@ const BLOCK: usize = 4;
 fn transpose<T: Real>((from, step): (&[T], usize), (to, to_step): (&mut [T], usize), count: usize) {
     let rows: [&[T]; BLOCK] = array::from_fn(|i| &from[i * step..][..count]);
     let [first, second, third, fourth] = rows.map(|row| row.as_chunks::<BLOCK>().0);
-    let blocks = first.iter().zip(second).zip(third).zip(fourth);
-    for (lanes, (((first, second), third), fourth)) in to.chunks_mut(BLOCK * to_step).zip(blocks) {
+    let lanes = to.chunks_mut(BLOCK * to_step);
+    for (lanes, first, second, third, fourth) in zip((lanes, first, second, third, fourth)) {
         for k in 0..BLOCK {
             let column = [first[k], second[k], third[k], fourth[k]];
             lanes[k * to_step..][..BLOCK].copy_from_slice(&column);
@@ -42,8 +42,8 @@ fn transpose<T: Real>((from, step): (&[T], usize), (to, to_step): (&mut [T], usi
 fn write_lanes<T: Real>(lanes: &mut [T], column: &[T]) {
     if column.len() == lanes.len() {
         // Copies of a known length are vectors, others calls.
-        let parts = lanes.as_chunks_mut::<TRANSPOSED>().0.iter_mut();
-        parts.zip(column.as_chunks().0).for_each(|(to, from)| *to = *from);
+        let (to, from) = (lanes.as_chunks_mut::<TRANSPOSED>().0, column.as_chunks().0);
+        zip((to, from)).for_each(|(to, from)| *to = *from);
     } else {
         lanes[..column.len()].copy_from_slice(column);
         lanes[column.len()..].fill(T::zero());
@@ -137,7 +137,7 @@ impl<T: Real> Packed<T> {
     /// Writes column k of W.
     pub fn write_column(&mut self, k: usize, column: &[T]) {
         let (width, panel) = (panel_width::<T>(), self.depth * panel_width::<T>());
-        for (panel, column) in self.panels.chunks_exact_mut(panel).zip(column.chunks(width)) {
+        for (panel, column) in zip((self.panels.chunks_exact_mut(panel), column.chunks(width))) {
             write_lanes(&mut panel[k * width..][..width], column);
         }
     }

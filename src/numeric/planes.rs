@@ -1,6 +1,6 @@
 //! Products of plane rotations, applied to several points at once.
 
-use super::Lane;
+use super::{Lane, zip};
 
 /// The number of points that are rotated together. A coordinate of all points is adjacent, so that a rotation is a loop over
 /// points.
@@ -20,7 +20,7 @@ fn rotate_body<T: Lane, const FMA: bool>(v: &mut [[T; POINTS]], planes: &[Plane<
     for plane in planes {
         let (cos, sin) = plane.turn;
         if let Ok([a, b]) = v.get_disjoint_mut(plane.axes) {
-            for (a, b) in a.iter_mut().zip(b) {
+            for (a, b) in zip((&mut a[..], &mut b[..])) {
                 let (x, y) = (*a, *b);
                 *a = x.madd::<FMA>(cos, -(y * sin));
                 *b = x.madd::<FMA>(sin, y * cos);

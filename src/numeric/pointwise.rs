@@ -7,7 +7,7 @@
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
 use super::exp::{Exp, TOGETHER, exp_m1_of, last_together, write_last};
-use super::{Isa, Lane, Submatrix, cos_sin};
+use super::{Isa, Lane, Submatrix, cos_sin, zip};
 use crate::Real;
 
 #[inline(always)]
@@ -197,18 +197,18 @@ const K: f64 = 3.75;
 fn gelu_together<T: Lane, const FMA: bool, const SLOPE: bool>(x: &mut [T; TOGETHER]) {
     // Closures would not be compiled for the instruction set, so there are loops.
     let (mut a, mut t, mut scaled) = ([0.0; TOGETHER], [0.0; TOGETHER], [0.0; TOGETHER]);
-    for ((x, a), t) in x.iter().zip(&mut a).zip(&mut t) {
+    for (x, a, t) in zip((&x[..], &mut a[..], &mut t[..])) {
         // The limit of Φ is reached long before the bound, beyond which t would be NaN.
         *a = (x.widen().abs() * FRAC_1_SQRT_2).min(1e30);
         *t = (*a - K) / (*a + K);
     }
     for coefficient in SCALED_ERFC.iter().rev() {
-        for (sum, t) in scaled.iter_mut().zip(&t) {
+        for (sum, t) in zip((&mut scaled[..], &t[..])) {
             *sum = sum.madd::<FMA>(*t, *coefficient);
         }
     }
     let density = 1.0 / (2.0 * PI).sqrt();
-    for ((x, a), scaled) in x.iter_mut().zip(&a).zip(&scaled) {
+    for (x, a, scaled) in zip((&mut x[..], &a[..], &scaled[..])) {
         let u = x.widen();
         let bell = (-0.5 * u * u).fast_exp::<FMA, false>();
         let tail = 0.5 * bell * (scaled / (1.0 + 2.0 * a));

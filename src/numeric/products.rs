@@ -157,7 +157,7 @@ unsafe fn write_by_signs<T: Lane, V: Vector<T>>(
     scale: f64,
 ) {
     if scale == f64::NEG_INFINITY {
-        return scales.fill(scale);
+        return scales.iter_mut().for_each(|own| *own = scale);
     }
     let width = right.len();
     for (k, value) in signs.iter().enumerate() {

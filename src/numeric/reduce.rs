@@ -5,7 +5,7 @@
 
 use std::array;
 
-use super::{Isa, Lane, Submatrix};
+use super::{Isa, Lane, Submatrix, zip};
 use crate::Real;
 
 /// The number of independent accumulators of a reduction: two vectors of the widest instruction set.
@@ -35,7 +35,7 @@ fn squared_norms_body<T: Real, const FMA: bool>(
     scale: f64,
     scales: &[f64],
 ) {
-    for (out, x) in out.into_rows().zip(x.rows()) {
+    for (out, x) in zip((out, x)) {
         out[0] = squared_norm_body::<T, FMA>(x, scale, scales);
     }
 }
@@ -63,11 +63,11 @@ fn dots_body<T: Real, const FMA: bool>(x: &[T], y: &[f64], out: &mut [f64]) {
     // In a single row each addition waits for the one before, so several rows are added side by side.
     let (whole, rest) = out.as_chunks_mut::<ROWS>();
     let (together, alone) = x.split_at(x.len().min(whole.len() * ROWS * y.len()));
-    for (out, x) in whole.iter_mut().zip(together.chunks_exact(ROWS * y.len())) {
+    for (out, x) in zip((whole, together.chunks_exact(ROWS * y.len()))) {
         *out = dots_together::<T, FMA>(x, y);
     }
     // No closure: it would not be compiled for the instruction set.
-    for (out, x) in rest.iter_mut().zip(alone.chunks_exact(y.len())) {
+    for (out, x) in zip((rest, alone.chunks_exact(y.len()))) {
         *out = dot_body::<T, FMA>(x, y);
     }
 }
@@ -79,21 +79,28 @@ pub const ROWS: usize = 4;
 #[inline(always)]
 fn dots_together<T: Real, const FMA: bool>(x: &[T], y: &[f64]) -> [f64; ROWS] {
     let mut lanes = [[0.0; LANES]; ROWS];
-    let rows: [(&[[T; LANES]], &[T]); ROWS] = array::from_fn(|r| x[r * y.len()..][..y.len()].as_chunks());
+    let mut rows: [(&[[T; LANES]], &[T]); ROWS] = [(&[], &[]); ROWS];
+    for (row, x) in zip((&mut rows[..], x.chunks_exact(y.len()))) {
+        *row = x.as_chunks();
+    }
     let (whole, rest) = y.as_chunks::<LANES>();
     for (k, y) in whole.iter().enumerate() {
-        for (lanes, (x, _)) in lanes.iter_mut().zip(&rows) {
-            for ((lane, x), y) in lanes.iter_mut().zip(&x[k]).zip(y) {
+        for (lanes, (x, _)) in zip((&mut lanes[..], &rows[..])) {
+            for (lane, x, y) in zip((&mut lanes[..], &x[k][..], &y[..])) {
                 *lane = x.widen().madd::<FMA>(*y, *lane);
             }
         }
     }
-    for (lanes, (_, x)) in lanes.iter_mut().zip(&rows) {
-        for ((lane, x), y) in lanes.iter_mut().zip(*x).zip(rest) {
+    for (lanes, (_, x)) in zip((&mut lanes[..], &rows[..])) {
+        for (lane, x, y) in zip((&mut lanes[..], *x, rest)) {
             *lane = x.widen().madd::<FMA>(*y, *lane);
         }
     }
-    lanes.map(folded)
+    let mut sums = [0.0; ROWS];
+    for (sum, lanes) in zip((&mut sums[..], &lanes[..])) {
+        *sum = folded(*lanes);
+    }
+    sums
 }
 
 multiversion! {
@@ -139,9 +146,9 @@ fn sum<T: Real, const FMA: bool>(x: &[T], term: impl Fn(f64) -> (f64, f64)) -> f
     };
     let (whole, rest) = x.as_chunks::<LANES>();
     for x in whole {
-        lanes.iter_mut().zip(x).for_each(|(lane, x)| add(lane, x));
+        zip((&mut lanes[..], &x[..])).for_each(|(lane, x)| add(lane, x));
     }
-    lanes.iter_mut().zip(rest).for_each(|(lane, x)| add(lane, x));
+    zip((&mut lanes[..], rest)).for_each(|(lane, x)| add(lane, x));
     folded(lanes)
 }
 
@@ -154,10 +161,10 @@ fn sum_of_pairs<T: Real, const FMA: bool>(x: &[T], y: &[f64], term: impl Fn(f64,
         *lane = a.madd::<FMA>(b, *lane);
     };
     let ((whole, rest), (y_whole, y_rest)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
-    for (x, y) in whole.iter().zip(y_whole) {
-        lanes.iter_mut().zip(x.iter().zip(y)).for_each(|(lane, (x, y))| add(lane, x, y));
+    for (x, y) in zip((whole, y_whole)) {
+        zip((&mut lanes[..], &x[..], &y[..])).for_each(|(lane, x, y)| add(lane, x, y));
     }
-    lanes.iter_mut().zip(rest.iter().zip(y_rest)).for_each(|(lane, (x, y))| add(lane, x, y));
+    zip((&mut lanes[..], rest, y_rest)).for_each(|(lane, x, y)| add(lane, x, y));
     folded(lanes)
 }
 
@@ -167,7 +174,7 @@ pub(super) fn folded(mut lanes: [f64; LANES]) -> f64 {
     let mut half = LANES / 2;
     while half > 0 {
         let (low, high) = lanes.split_at_mut(half);
-        low.iter_mut().zip(high).for_each(|(low, high)| *low += *high);
+        zip((low, high)).for_each(|(low, high)| *low += *high);
         half /= 2;
     }
     lanes[0]
@@ -175,7 +182,7 @@ pub(super) fn folded(mut lanes: [f64; LANES]) -> f64 {
 
 #[inline(always)]
 fn add_scaled_body<T: Real, const FMA: bool>(sum: &mut [f64], weight: f64, x: &[T]) {
-    for (s, v) in sum.iter_mut().zip(x) {
+    for (s, v) in zip((sum, x)) {
         *s = weight.madd::<FMA>(v.widen(), *s);
     }
 }
@@ -192,14 +199,18 @@ fn add_together_body<T: Real, const FMA: bool>(
     rows: Submatrix<&[T]>,
 ) {
     if rows.rows == ROWS && weights.iter().all(|weight| *weight != 0.0) {
-        let [a, b, c, d]: [&[T]; ROWS] = array::from_fn(|k| &rows.values[k * rows.stride..][..rows.width]);
-        for ((((s, a), b), c), d) in sum.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+        let mut each: [&[T]; ROWS] = [&[]; ROWS];
+        for (each, row) in zip((&mut each[..], rows)) {
+            *each = row;
+        }
+        let [a, b, c, d] = each;
+        for (s, a, b, c, d) in zip((sum, a, b, c, d)) {
             let first = weights[1].madd::<FMA>(b.widen(), weights[0].madd::<FMA>(a.widen(), *s));
             *s = weights[3].madd::<FMA>(d.widen(), weights[2].madd::<FMA>(c.widen(), first));
         }
         return;
     }
-    for (row, weight) in rows.rows().zip(weights) {
+    for (row, weight) in zip((rows, &weights[..])) {
         if *weight != 0.0 {
             add_scaled_body::<T, FMA>(sum, *weight, row);
         }
@@ -229,7 +240,7 @@ multiversion! {
 
 #[inline(always)]
 fn add_squares_body<T: Real, const FMA: bool>(sum: &mut [T], x: &[T]) {
-    sum.iter_mut().zip(x).for_each(|(sum, x)| *sum += *x * *x);
+    zip((sum, x)).for_each(|(sum, x)| *sum += *x * *x);
 }
 
 multiversion! {
@@ -239,7 +250,7 @@ multiversion! {
 
 #[inline(always)]
 fn scale_and_add_body<T: Real, const FMA: bool>(sum: &mut [f64], keep: f64, weight: f64, x: &[T]) {
-    for (s, v) in sum.iter_mut().zip(x) {
+    for (s, v) in zip((sum, x)) {
         *s = keep.madd::<FMA>(*s, weight * v.widen());
     }
 }
@@ -256,7 +267,7 @@ fn scale_and_add_each_body<T: Real, const FMA: bool>(
     weights: &[f64],
     x: &[T],
 ) {
-    for (((s, keep), weight), v) in sum.iter_mut().zip(keep).zip(weights).zip(x) {
+    for (s, keep, weight, v) in zip((sum, keep, weights, x)) {
         *s = keep * *s + weight * v.widen();
     }
 }
@@ -275,10 +286,11 @@ fn scale_and_add_rows_body<T: Real, const FMA: bool>(
 ) {
     let width = rows.len() / keep.len().max(1);
     // Some columns of all rows are taken at a time, so that x is widened once.
-    for (first, x) in (0..).step_by(LANES).zip(x.chunks(LANES)) {
+    for (k, x) in x.chunks(LANES).enumerate() {
+        let first = k * LANES;
         let mut values = [0.0; LANES];
-        values.iter_mut().zip(x).for_each(|(value, x)| *value = x.widen());
-        for ((row, keep), weight) in rows.chunks_exact_mut(width).zip(keep).zip(weights) {
+        zip((&mut values[..], x)).for_each(|(value, x)| *value = x.widen());
+        for (row, keep, weight) in zip((rows.chunks_exact_mut(width), keep, weights)) {
             let row = &mut row[first..first + x.len()];
             if *weight == 0.0 {
                 row.iter_mut().for_each(|sum| *sum *= *keep);
@@ -302,18 +314,20 @@ multiversion! {
 #[inline(always)]
 fn add_rows_body<T: Real, const FMA: bool>(sum: &mut [f64], weights: &[f64], rows: &[T]) {
     let width = rows.len() / weights.len().max(1);
-    for (first, sum) in (0..).step_by(LANES).zip(sum.chunks_mut(LANES)) {
+    for (k, sum) in sum.chunks_mut(LANES).enumerate() {
+        let first = k * LANES;
         let mut lanes = [0.0; LANES];
-        for (weight, row) in
-            weights.iter().zip(rows.chunks_exact(width)).filter(|(weight, _)| **weight != 0.0)
-        {
+        for (weight, row) in zip((weights, rows.chunks_exact(width))) {
+            if *weight == 0.0 {
+                continue;
+            }
             let (whole, rest) = row[first..first + sum.len()].as_chunks::<LANES>();
             for row in whole {
                 add_scaled_body::<T, FMA>(&mut lanes, *weight, row);
             }
             add_scaled_body::<T, FMA>(&mut lanes, *weight, rest);
         }
-        sum.iter_mut().zip(lanes).for_each(|(sum, lane)| *sum += lane);
+        zip((sum, &lanes[..])).for_each(|(sum, lane)| *sum += *lane);
     }
 }
 
@@ -325,7 +339,7 @@ multiversion! {
 
 #[inline(always)]
 fn weighted_sum_body<T: Real, const FMA: bool>(out: &mut [T], a: f64, x: &[f64], b: f64, y: &[f64]) {
-    for ((out, x), y) in out.iter_mut().zip(x).zip(y) {
+    for (out, x, y) in zip((out, x, y)) {
         *out = T::narrow(a.madd::<FMA>(*x, b * y));
     }
 }
@@ -351,7 +365,7 @@ fn prefix_step_body<T: Real, const FMA: bool>(
     since: &mut [f64],
     factors: PrefixFactors,
 ) {
-    for ((x, before), since) in x.iter_mut().zip(before).zip(since) {
+    for (x, before, since) in zip((x, before, since)) {
         let next = factors.keep.madd::<FMA>(*since, factors.add * x.widen());
         *x = T::narrow(factors.before.madd::<FMA>(*before, factors.since * *since));
         *since = next;
@@ -375,11 +389,11 @@ fn max_of<T: Real>(x: &[T], value: impl Fn(T) -> T) -> T {
     let (whole, rest) = x.as_chunks::<LANES>();
     let larger = |a: T, b: T| if b > a { b } else { a };
     for chunk in whole {
-        for (lane, v) in lanes.iter_mut().zip(chunk) {
+        for (lane, v) in zip((&mut lanes[..], &chunk[..])) {
             *lane = larger(*lane, value(*v));
         }
     }
-    for (lane, v) in lanes.iter_mut().zip(rest) {
+    for (lane, v) in zip((&mut lanes[..], rest)) {
         *lane = larger(*lane, value(*v));
     }
     lanes.into_iter().fold(T::neg_infinity(), larger)
@@ -420,12 +434,12 @@ fn max_sum_body<T: Real, const FMA: bool>(x: &[T], bias: &[f64]) -> f64 {
     let larger = |a: f64, b: f64| if b > a { b } else { a };
     let mut lanes = [f64::NEG_INFINITY; LANES];
     let ((x, x_rest), (bias, bias_rest)) = (x.as_chunks::<LANES>(), bias.as_chunks::<LANES>());
-    for (x, bias) in x.iter().zip(bias) {
-        for (lane, (v, b)) in lanes.iter_mut().zip(x.iter().zip(bias)) {
+    for (x, bias) in zip((x, bias)) {
+        for (lane, v, b) in zip((&mut lanes[..], &x[..], &bias[..])) {
             *lane = larger(*lane, v.widen() + b);
         }
     }
-    for (lane, (v, b)) in lanes.iter_mut().zip(x_rest.iter().zip(bias_rest)) {
+    for (lane, v, b) in zip((&mut lanes[..], x_rest, bias_rest)) {
         *lane = larger(*lane, v.widen() + b);
     }
     lanes.into_iter().fold(f64::NEG_INFINITY, larger)

@@ -1,6 +1,7 @@
 //! Scales by which numbers are divided so that they, their squares and their sums stay in range.
 
 use super::exp::Exp;
+use super::zip;
 use crate::Real;
 
 /// The largest power of two that is at most `largest`: dividing by it is exact. It is always a normal number of `f64`, also
@@ -33,7 +34,7 @@ fn raised<T: Real>(scale: T, other: T) -> (T, T, T) {
 
 #[inline(always)]
 fn raise_scales_body<T: Exp, const FMA: bool>(scales: &mut [T], keep: &mut [T], add: &mut [T]) {
-    for ((scale, keep), add) in scales.iter_mut().zip(keep).zip(add) {
+    for (scale, keep, add) in zip((scales, keep, add)) {
         let (top, own, their) = raised(*scale, *add);
         *scale = top;
         *keep = own.fast_exp::<FMA, false>();

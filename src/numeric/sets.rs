@@ -3,6 +3,7 @@
 //! The sets of many features are stored word by word, starting with the first word of every feature, so that features
 //! are the lanes of vectors.
 
+use super::zip;
 use crate::Real;
 
 /// The number of features that are processed together: few enough for registers.
@@ -22,14 +23,14 @@ fn each<T: Real>(
     let first = count - rest.len();
     for (c, x) in whole.iter_mut().enumerate() {
         let mut shared = [0; LANES];
-        for (words, word) in sets.chunks_exact(count).zip(set) {
+        for (words, word) in zip((sets.chunks_exact(count), set)) {
             let own = &words[c * LANES..][..LANES];
-            shared.iter_mut().zip(own).for_each(|(shared, own)| *shared = gather(*shared, own & word));
+            zip((&mut shared[..], own)).for_each(|(shared, own)| *shared = gather(*shared, own & word));
         }
-        x.iter_mut().zip(shared).for_each(|(x, shared)| *x = change(*x, shared));
+        zip((&mut x[..], &shared[..])).for_each(|(x, shared)| *x = change(*x, *shared));
     }
     for (j, x) in rest.iter_mut().enumerate() {
-        let words = sets.chunks_exact(count).zip(set);
+        let words = zip((sets.chunks_exact(count), set));
         *x = change(*x, words.fold(0, |shared, (words, word)| gather(shared, words[first + j] & word)));
     }
 }
@@ -67,8 +68,7 @@ fn members<T: Copy>(x: &[T], member: impl Fn(T) -> bool) -> u64 {
 
 #[inline(always)]
 fn negative_and_zero_body<T: Real, const FMA: bool>(x: &[T], negative: &mut [u64], zero: &mut [u64]) {
-    let words = negative.iter_mut().zip(zero);
-    for (x, (negative, zero)) in x.chunks(u64::BITS as usize).zip(words) {
+    for (x, negative, zero) in zip((x.chunks(u64::BITS as usize), negative, zero)) {
         (*negative, *zero) = (members(x, |x| x < T::zero()), members(x, |x| x == T::zero()));
     }
 }

@@ -7,6 +7,7 @@
 use super::exp::{Exp, TOGETHER, last_together, write_last};
 use super::lane::Lane;
 use super::submatrix::Submatrix;
+use super::zip;
 
 /// The largest |x| for which the fast path is accurate.
 pub const COS_SIN_LIMIT: f64 = 1e5;
@@ -36,7 +37,7 @@ const CHUNK: usize = 64;
 
 #[inline(always)]
 fn cos_sin_body<T: CosSin, const FMA: bool>(cos: &mut [T], sin: &mut [T]) {
-    for (cos, sin) in cos.chunks_mut(CHUNK).zip(sin.chunks_mut(CHUNK)) {
+    for (cos, sin) in zip((cos.chunks_mut(CHUNK), sin.chunks_mut(CHUNK))) {
         let (mut fast, limit) = (true, T::narrow(COS_SIN_LIMIT));
         for x in cos.iter() {
             fast &= x.abs() <= limit;
@@ -53,7 +54,7 @@ fn cos_sin_body<T: CosSin, const FMA: bool>(cos: &mut [T], sin: &mut [T]) {
 #[cold]
 #[inline(never)]
 fn with_outliers<T: CosSin, const FMA: bool>(cos: &mut [T], sin: &mut [T]) {
-    for (c, s) in cos.iter_mut().zip(sin) {
+    for (c, s) in zip((cos, sin)) {
         (*c, *s) =
             if c.abs() <= T::narrow(COS_SIN_LIMIT) { c.fast_cos_sin::<FMA>() } else { (c.cos(), c.sin()) };
     }
@@ -67,7 +68,7 @@ multiversion! {
 #[inline(always)]
 fn small_cos_sin_body<T: CosSin, const FMA: bool>(cos: &mut [T], sin: &mut [T]) {
     let last = last_together(cos);
-    for (cos, sin) in cos.as_chunks_mut::<TOGETHER>().0.iter_mut().zip(sin.as_chunks_mut::<TOGETHER>().0) {
+    for (cos, sin) in zip((cos.as_chunks_mut::<TOGETHER>().0, sin.as_chunks_mut::<TOGETHER>().0)) {
         (*cos, *sin) = cos_sin_together::<T, FMA>(*cos);
     }
     if let Some(last) = last {
@@ -80,7 +81,7 @@ fn small_cos_sin_body<T: CosSin, const FMA: bool>(cos: &mut [T], sin: &mut [T]) 
 #[inline(always)]
 fn cos_sin_together<T: CosSin, const FMA: bool>(x: [T; TOGETHER]) -> ([T; TOGETHER], [T; TOGETHER]) {
     let (mut cos, mut sin) = (x, x);
-    for (c, s) in cos.iter_mut().zip(&mut sin) {
+    for (c, s) in zip((&mut cos[..], &mut sin[..])) {
         (*c, *s) = c.fast_cos_sin::<FMA>();
     }
     (cos, sin)
@@ -101,11 +102,11 @@ multiversion! {
 
 #[inline(always)]
 fn exp_polar_body<T: CosSin + Exp, const FMA: bool>(first: &mut [T], second: &mut [T], shift: T, sign: T) {
-    for (first, second) in first.chunks_mut(CHUNK).zip(second.chunks_mut(CHUNK)) {
+    for (first, second) in zip((first.chunks_mut(CHUNK), second.chunks_mut(CHUNK))) {
         let mut sines = [T::zero(); CHUNK];
         let sines = &mut sines[..second.len()];
         cos_sin_body::<T, FMA>(second, sines);
-        for ((first, second), sine) in first.iter_mut().zip(second).zip(sines) {
+        for (first, second, sine) in zip((first, second, &*sines)) {
             let size = (*first - shift).fast_exp::<FMA, false>();
             (*first, *second) = (size * *second, sign * size * *sine);
         }

@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::Lane;
 use super::packed::{Panels, panel_width};
 use super::reduce::{LANES, folded};
+use super::zip;
 use crate::Real;
 
 /// The columns of entries, in integers of either width.
@@ -88,11 +89,11 @@ fn product_of_columns<T: Lane, C: Column, const FMA: bool>(
         assert!(panel_width::<T>() <= EDGE);
         panel_width::<T>()
     };
-    for (panel, out) in w.panels.chunks(w.panel.max(1)).zip(out[..w.rows].chunks_mut(width)) {
+    for (panel, out) in zip((w.panels.chunks(w.panel.max(1)), out[..w.rows].chunks_mut(width))) {
         let mut sums = [T::zero(); EDGE];
-        for (&k, &x) in columns.iter().zip(x) {
+        for (&k, &x) in zip((columns, x)) {
             let lanes = &panel[k.place() * width..][..width];
-            sums[..width].iter_mut().zip(lanes).for_each(|(sum, w)| *sum = x.madd::<FMA>(*w, *sum));
+            zip((&mut sums[..width], lanes)).for_each(|(sum, w)| *sum = x.madd::<FMA>(*w, *sum));
         }
         out.copy_from_slice(&sums[..out.len()]);
     }
@@ -127,7 +128,8 @@ fn squared_norm_of_columns<T: Real, C: Column, const FMA: bool>(
     scales: &[f64],
 ) -> f64 {
     let mut lanes = [0.0; LANES];
-    for (k, x) in columns.iter().map(|k| k.place()).zip(x) {
+    for (k, x) in zip((columns, x)) {
+        let k = k.place();
         let v = x.widen() * if scales.is_empty() { scale } else { scales[k] };
         lanes[k % LANES] = v.madd::<FMA>(v, lanes[k % LANES]);
     }

@@ -1,6 +1,9 @@
 //! [`Submatrix`]: some columns of some rows of a matrix.
 
-use super::{Lane, Vector};
+use std::mem::take;
+
+use super::zip::Sequence;
+use super::{Lane, Vector, zip};
 
 /// Consecutive columns of consecutive rows of a row-major matrix.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +30,7 @@ impl<'a, T> Submatrix<&'a [T]> {
     /// The rows, in order.
     #[inline(always)]
     pub fn rows(self) -> impl Iterator<Item = &'a [T]> {
-        (0..self.rows).map(move |i| &self.values[i * self.stride..][..self.width])
+        Rows(self)
     }
 }
 
@@ -53,27 +56,64 @@ impl<'a, T> Submatrix<&'a mut [T]> {
     /// The rows, in order.
     #[inline(always)]
     pub fn into_rows(self) -> impl Iterator<Item = &'a mut [T]> {
-        RowsMut { rest: self.values, rows: self.rows, stride: self.stride, width: self.width }
+        Rows(self)
     }
 }
 
-/// Rows to be changed. Unlike `chunks_mut`, which divides to count them, it needs no set-up: there may be only one row.
-struct RowsMut<'a, T> {
-    rest: &'a mut [T],
-    rows: usize,
-    stride: usize,
-    width: usize,
-}
+/// The rows of a submatrix, in order.
+struct Rows<S>(S);
 
-impl<'a, T> Iterator for RowsMut<'a, T> {
-    type Item = &'a mut [T];
+impl<S: Sequence> Iterator for Rows<S> {
+    type Item = S::Element;
 
     #[inline(always)]
-    fn next(&mut self) -> Option<&'a mut [T]> {
+    fn next(&mut self) -> Option<S::Element> {
+        self.0.take_first()
+    }
+}
+
+// Unlike `chunks`, which divides to count them, rows need no set-up: there may be only one.
+impl<'a, T> Sequence for Submatrix<&'a [T]> {
+    type Element = &'a [T];
+
+    #[inline(always)]
+    fn count(&self) -> usize {
+        self.rows
+    }
+
+    #[inline(always)]
+    fn first(self, count: usize) -> Self {
+        Submatrix { rows: count, ..self }
+    }
+
+    #[inline(always)]
+    fn take_first(&mut self) -> Option<&'a [T]> {
         self.rows = self.rows.checked_sub(1)?;
-        let rest = std::mem::take(&mut self.rest);
-        let (row, rest) = rest.split_at_mut(self.stride.min(rest.len()));
-        self.rest = rest;
+        let (row, rest) = self.values.split_at(self.stride.min(self.values.len()));
+        self.values = rest;
+        Some(&row[..self.width])
+    }
+}
+
+impl<'a, T> Sequence for Submatrix<&'a mut [T]> {
+    type Element = &'a mut [T];
+
+    #[inline(always)]
+    fn count(&self) -> usize {
+        self.rows
+    }
+
+    #[inline(always)]
+    fn first(self, count: usize) -> Self {
+        Submatrix { rows: count, ..self }
+    }
+
+    #[inline(always)]
+    fn take_first(&mut self) -> Option<&'a mut [T]> {
+        self.rows = self.rows.checked_sub(1)?;
+        let values = take(&mut self.values);
+        let (row, rest) = values.split_at_mut(self.stride.min(values.len()));
+        self.values = rest;
         Some(&mut row[..self.width])
     }
 }
@@ -83,7 +123,7 @@ impl<'a, T> Iterator for RowsMut<'a, T> {
 #[inline(always)]
 unsafe fn copy_body<T: Lane, V: Vector<T>>(to: Submatrix<&mut [T]>, from: Submatrix<&[T]>) {
     let width = to.width.min(from.width);
-    for (to, from) in to.into_rows().zip(from.rows()) {
+    for (to, from) in zip((to, from)) {
         // SAFETY: the caller's promise. Multiplying by one is exact.
         unsafe { write_multiple::<T, V>(&mut to[..width], T::one(), &from[..width]) };
     }
@@ -102,7 +142,7 @@ multiversion! {
 pub unsafe fn write_multiple<T: Lane, V: Vector<T>>(out: &mut [T], a: T, b: &[T]) {
     let len = out.len().min(b.len());
     let Some(last) = len.checked_sub(V::WIDTH) else {
-        return out.iter_mut().zip(b).for_each(|(out, b)| *out = a * *b);
+        return zip((out, b)).for_each(|(out, b)| *out = a * *b);
     };
     let mut at = 0;
     // SAFETY: at + WIDTH is at most both lengths; the caller's promise.

@@ -112,7 +112,9 @@ pub unsafe fn load_row<T: Lane, V: Vector<T>, const N: usize>(from: *const T, co
             return load(from);
         }
         let mut edge = [MaybeUninit::<T>::uninit(); EDGE];
-        edge[columns..N * V::WIDTH].fill(MaybeUninit::new(T::zero()));
+        for element in &mut edge[columns..N * V::WIDTH] {
+            element.write(T::zero());
+        }
         from.copy_to_nonoverlapping(edge.as_mut_ptr().cast(), columns);
         load(edge.as_ptr().cast())
     }
