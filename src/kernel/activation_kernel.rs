@@ -256,7 +256,9 @@ fn erf(angle: Angle, pairs: impl Iterator<Item = (f64, f64)> + Clone) -> SignedL
     let norms: f64 = pairs.clone().map(|(x, y)| x * x + y * y).sum();
     if dot.exponent == 0 && norms < 1e300 {
         let cross = 2.0 * angle.ln_norms.exp() * angle.sin();
-        return SignedLog::from(FRAC_2_PI * (2.0 * dot.number).atan2((1.0 + 2.0 * norms).sqrt().hypot(cross)));
+        return SignedLog::from(
+            FRAC_2_PI * (2.0 * dot.number).atan2((1.0 + 2.0 * norms).sqrt().hypot(cross)),
+        );
     }
     let ln_sum = ln_add_exp(0.0, LN_2 + ln_square(pairs.flat_map(|(x, y)| [x, y])));
     let ln_cross = 2.0 * (LN_2 + angle.ln_norms + angle.sin().ln());

@@ -26,14 +26,6 @@ pub struct ScaledRows<V, S> {
     pub log_scales: Submatrix<S>,
 }
 
-impl<'a, T> Submatrix<&'a [T]> {
-    /// The rows, in order.
-    #[inline(always)]
-    pub fn rows(self) -> impl Iterator<Item = &'a [T]> {
-        Rows(self)
-    }
-}
-
 impl<'a, T> Submatrix<&'a mut [T]> {
     /// The matrix of one row.
     pub fn of_row(row: &'a mut [T]) -> Self {
@@ -61,13 +53,13 @@ impl<'a, T> Submatrix<&'a mut [T]> {
 }
 
 /// The rows of a submatrix, in order.
-struct Rows<S>(S);
+struct Rows<'a, T>(Submatrix<&'a mut [T]>);
 
-impl<S: Sequence> Iterator for Rows<S> {
-    type Item = S::Element;
+impl<'a, T> Iterator for Rows<'a, T> {
+    type Item = &'a mut [T];
 
     #[inline(always)]
-    fn next(&mut self) -> Option<S::Element> {
+    fn next(&mut self) -> Option<&'a mut [T]> {
         self.0.take_first()
     }
 }

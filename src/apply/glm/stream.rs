@@ -135,7 +135,9 @@ impl<T: Real> GlmStream<T> {
         checked_positive("λ", lambda)?;
         // Sums lose second derivatives that are as small.
         if lambda < LEAST_SUMMAND {
-            return Err(Error::Parameter { name: "λ of a stream", value: lambda, domain: "at least 1e-271" });
+            return Err(Error::Parameter {
+                name: "λ of a stream", value: lambda, domain: "at least 1e-271"
+            });
         }
         GlmSums::at(model)?;
         let size = model.values() * entries(model);

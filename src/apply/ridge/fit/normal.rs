@@ -260,8 +260,7 @@ pub(super) fn squares_out_of_range(spread: f64, weight: f64) -> Error {
             ("the sum of the weights", "in the range of f64 also times the square of a target's range");
         return Error::Parameter { name, value: weight, domain };
     }
-    let (name, domain) =
-        ("the range of a target", "0, or between about 1e-135 and 1e150: scale the targets");
+    let (name, domain) = ("the range of a target", "0, or between about 1e-135 and 1e150: scale the targets");
     Error::Parameter { name, value: spread, domain }
 }
 
