@@ -98,7 +98,8 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
     }
 
     /// The regression ŷ at the rows of `x`, n × d: n × t for t targets. It is the mean of the targets if the weights of a signed kernel do
-    /// not add up to a positive number. A row that is not finite gives NaN.
+    /// not add up to a positive number. A row that is not finite gives NaN, and a number beyond the range of the scalar type is the largest
+    /// number of that type.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NoData`](Error::NoData) before the first training point,
@@ -124,7 +125,7 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
             .into_iter()
             .map(|column| column.iter().map(|y| y.widen()).sum::<f64>() / self.targets.nrows() as f64);
         let means: Vec<f64> = means.collect();
-        self.apply(x, |sum, total, j| T::narrow(if total <= 0.0 { means[j] } else { sum / total }))
+        self.apply(x, |sum, total, j| T::saturated(if total <= 0.0 { means[j] } else { sum / total }))
     }
 
     fn check(&self, x: PointsView<'_, T>) -> Result<()> {

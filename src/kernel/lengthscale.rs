@@ -135,8 +135,14 @@ impl Lengthscale {
         if sum.is_finite() {
             return sum;
         }
-        let (sum, exponent) = quadratic(self.divide(x).zip(self.divide(y)), term);
-        libm::ldexp(sum, exponent)
+        // Coordinates divided by ℓ may be out of range, but not after they were divided by the largest.
+        let largest = x.iter().chain(y).fold(0.0, |a: f64, v| a.max(v.widen().abs()));
+        let (_, above) = libm::frexp(largest);
+        let small = |v: &T| libm::ldexp(v.widen(), -above);
+        let pairs =
+            x.iter().zip(y).enumerate().map(|(k, (x, y))| (small(x) / self.at(k), small(y) / self.at(k)));
+        let (sum, exponent) = quadratic(pairs, term);
+        libm::ldexp(sum, exponent + 2 * above)
     }
 
     /// Rejects scales outside the domain.

@@ -86,7 +86,8 @@ impl ShiftInvariant for RationalQuadratic {
     }
 
     fn of_square(&self, square: f64) -> SignedLog {
-        SignedLog::positive(-self.alpha * (square / (2.0 * self.alpha)).ln_1p())
+        let t = square / (2.0 * self.alpha);
+        SignedLog::positive(if t < 1e60 { -self.alpha * t.ln_1p() } else { ln_far(self.alpha, square.ln()) })
     }
 
     fn log_slope(&self, distance: f64) -> Option<f64> {

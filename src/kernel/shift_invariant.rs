@@ -157,8 +157,8 @@ pub trait ShiftInvariant: std::fmt::Debug + Send + Sync {
 
     /// The kernel as a function of a square, for δ = (x − y)/ℓ. For a [polar](Spectrum::Polar) spectrum it is k(δ), and
     /// the square is ‖δ‖². For a [product](Spectrum::Product) it is the factor of one coordinate, and the square is
-    /// δₗ². A square that overflows is ∞. For a [mixture](Spectrum::Mixture) the mixture itself gives the values of the kernel, and this method is
-    /// not called.
+    /// δₗ². A square that overflows is ∞. For a [mixture](Spectrum::Mixture) this method is not called: the mixture itself gives the
+    /// values of the kernel.
     fn of_square(&self, square: f64) -> SignedLog;
 
     /// The slope k′/k of ln |k| at a finite distance above 0. The distance is ‖δ‖ for a polar spectrum, and |δₗ| for
@@ -203,7 +203,7 @@ pub(super) fn at<K: ShiftInvariant + ?Sized>(
     let squares = (0..d).map(&delta).map(|v| v * v);
     match kernel.spectrum() {
         Spectrum::Polar(radii) => match (squares.sum::<f64>(), radii.law()) {
-            // The named kernel that is not 0 this far away.
+            // No other named kernel is above 0 this far away.
             (f64::INFINITY, Radius::RationalQuadratic { alpha }) => {
                 SignedLog::positive(rational_quadratic::ln_far(alpha, ln_square((0..d).map(&delta))))
             }

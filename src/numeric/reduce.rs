@@ -80,7 +80,8 @@ pub const ROWS: usize = 4;
 fn dots_together<T: Real, const FMA: bool>(x: &[T], y: &[f64]) -> [f64; ROWS] {
     let mut lanes = [[0.0; LANES]; ROWS];
     let mut rows: [(&[[T; LANES]], &[T]); ROWS] = [(&[], &[]); ROWS];
-    for (row, x) in zip((&mut rows[..], x.chunks_exact(y.len()))) {
+    let all = Submatrix { values: x, rows: ROWS, stride: y.len(), width: y.len() };
+    for (row, x) in zip((&mut rows[..], all)) {
         *row = x.as_chunks();
     }
     let (whole, rest) = y.as_chunks::<LANES>();

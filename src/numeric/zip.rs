@@ -6,7 +6,7 @@ use std::slice::{Chunks, ChunksExact, ChunksExactMut, ChunksMut};
 /// The elements of two to five sequences side by side, as far as the shortest goes: `zip((out, a, b))` gives `(out, a, b)`. A sequence
 /// is a slice, its chunks, or the rows of a [`Submatrix`](super::Submatrix).
 ///
-/// The compiler sees that all slices end together, and vectorises the loop. `Iterator::zip` is not marked for inlining: without
+/// The compiler sees that all slices end together, and vectorises the loop. What `Iterator::zip` calls is not marked for inlining: without
 /// optimisation across codegen units each loop over it begins with calls, after which slices may overlap for all the compiler knows.
 #[inline(always)]
 pub(super) fn zip<S: Sequences>(sequences: S) -> Zip<S> {

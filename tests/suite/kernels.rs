@@ -276,16 +276,16 @@ fn functions_of_points_whose_squares_are_out_of_range() {
 /// Differences and products whose squares overflow: heavy tails, long lengthscales, and terms that cancel.
 #[test]
 fn points_whose_squares_are_out_of_range() {
-    let (far, zero) = (arr1(&[1e160, 0.0]), arr1(&[0.0, 0.0]));
-    for (alpha, scale) in [(1e-3, 1.0f64), (1e-2, 1e10)] {
+    let zero = arr1(&[0.0, 0.0]);
+    for (alpha, scale, far) in [(1e-3, 1.0f64, 1e154f64), (1e-3, 1.0, 1e160), (1e-2, 1e10, 1e160)] {
         let kernel = RationalQuadratic::new(alpha, scale).unwrap();
-        let expected = -alpha * (2.0 * (1e160f64.ln() - scale.ln()) - (2.0 * alpha).ln());
-        let found = kernel.log_value(&far, &zero).unwrap().ln_abs;
+        let expected = -alpha * (2.0 * (far.ln() - scale.ln()) - (2.0 * alpha).ln());
+        let found = kernel.log_value(&arr1(&[far, 0.0]), &zero).unwrap().ln_abs;
         assert!((found / expected - 1.0).abs() < 1e-12, "{found} {expected}");
         // ½(1 + k(2δ) − 2k(δ)²).
         let [once, twice] = [expected.exp(), (expected - 2.0 * alpha * 2f64.ln()).exp()];
         let variance = 0.5 * (1.0 + twice - 2.0 * once * once);
-        let delta = [1e160 / scale, 0.0];
+        let delta = [far / scale, 0.0];
         assert!((kernel.ln_variance(&delta).exp() / variance - 1.0).abs() < 1e-9, "{alpha}");
     }
     // ℓ² is in range, and (x − y)² is not.
@@ -294,6 +294,9 @@ fn points_whose_squares_are_out_of_range() {
     assert!((gaussian / (-3.125f64).exp() - 1.0).abs() < 1e-14, "{gaussian}");
     let softmax = Softmax::new(vec![scale; 2]).unwrap().log_value(&x, &x).unwrap().ln_abs;
     assert!((softmax - 6.25).abs() < 1e-14, "{softmax}");
+    // A product of 0 and a number that overflows when it is divided by ℓ.
+    let (x, y) = (arr1(&[1e300, 1.0]), arr1(&[0.0, 1e300]));
+    assert_eq!(Softmax::new(1e-100).unwrap().log_value(&x, &y).unwrap().ln_abs, f64::INFINITY);
     // 10³²⁰ − 10³²⁰.
     let (x, y) = (arr1(&[1e160, 1e160]), arr1(&[1e160, -1e160]));
     assert_eq!(Softmax::default().value(&x, &y).unwrap(), 1.0);

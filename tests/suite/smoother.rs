@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::common::{MAPS, Name, couplings, frequencies, gaussian, points, softmax};
-use ndarray::{Array1, Array2, s};
+use ndarray::{Array1, Array2, arr2, s};
 use random_features::apply::{ExactSmoother, Smoother};
 use random_features::frequency::Independent;
 use random_features::kernel::{Activation, Gaussian, Softmax};
@@ -64,6 +64,16 @@ fn many_features_approach_the_exact_smoother() {
     let error = (&smoother.predict(&x).unwrap() - &exact).mapv(f64::abs).fold(0.0, |a: f64, b| a.max(*b));
     // Each weight is a mean of 20 000 cosines (error 0.005), a prediction a ratio of means of 200 of them.
     assert!(error < 0.03, "{error}");
+}
+
+/// With the weights 1 and −1 + ε the regression is the difference of the targets divided by ε.
+#[test]
+fn regressions_beyond_the_scalar() {
+    let (train, x) = (arr2(&[[1.0f32], [f32::EPSILON - 1.0]]), arr2(&[[1.0f32]]));
+    let kernel = Activation::Identity.kernel().unwrap();
+    let mut exact = ExactSmoother::new(kernel, 1, 1).unwrap();
+    exact.update(&train, &arr2(&[[1e35f32], [-1e35]])).unwrap();
+    assert_eq!(exact.predict(&x).unwrap(), arr2(&[[f32::MAX]]));
 }
 
 #[test]

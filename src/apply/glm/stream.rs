@@ -20,7 +20,7 @@ const ROUNDS: usize = 100;
 /// The decrease of the loss, as a multiple of the mean weight, below which a step is not followed by another. For counts the mean
 /// weight is taken as 1 if it is larger.
 const ENOUGH: f64 = 0.1;
-/// The largest sum over the rows of an update. Sums over 2⁶⁴ rows that are as large are in range.
+/// The largest sum over a chunk of the rows of an update. Sums of 2⁶⁴ that are as large are in range.
 const LARGEST: f64 = 1e268;
 /// The part of the sum of |∂/∂η| that linearised losses may miss.
 const DRIFT: f64 = 0.5;
@@ -151,8 +151,8 @@ impl<T: Real> GlmStream<T> {
     /// Adds a batch: points `x`, n × d, with their targets. A class may occur for the first time in any batch.
     ///
     /// # Errors
-    /// The errors of [`GlmSums::update`]; [`Parameter`](Error::Parameter) if a sum over these rows exceeds 1e268, beyond which sums of
-    /// a stream might leave their range. The stream is unchanged then.
+    /// The errors of [`GlmSums::update`]; [`Parameter`](Error::Parameter) if a sum over 4,096 or fewer of these rows exceeds 1e268, beyond
+    /// which sums of a stream might leave their range. The stream is unchanged then.
     pub fn update<'a, 't>(
         &mut self,
         x: impl Into<Points<'a, T>>,

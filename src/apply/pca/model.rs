@@ -201,7 +201,7 @@ impl<T: Real> KernelPca<T> {
             column *= factor(*variance);
         }
         let features = components.dot(&self.directions()) + aview1(&self.mean);
-        Ok(features.mapv(T::narrow))
+        Ok(features.mapv(T::saturated))
     }
 
     /// The directions v, k × D, one in each row.

@@ -11,7 +11,7 @@ use crate::engine::{FeatureSource, PointsView};
 use crate::error::{Result, check_size};
 use crate::{Real, progress};
 
-/// The largest number that rows at which a loss has these derivatives add to a sum; NaN if there is one.
+/// The largest number that a chunk of rows adds to a sum, for rows at which a loss has these derivatives; NaN if there is one.
 ///
 /// # Errors
 /// [`NotFinite`](crate::Error::NotFinite) if a point has no finite features.

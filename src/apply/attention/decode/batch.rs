@@ -106,7 +106,8 @@ impl<T: Real> CausalState<T> {
     fn take_in(&mut self, jobs: Vec<JobWithOutputs<'_, T>>) -> Result<NonPositive> {
         let (attention, threads, all) = (&self.attention, threads_of_each(self.heads.len()), self.shape[1]);
         let of_head = |(i, (head, job)): (usize, (&mut Head<T>, JobWithOutputs<'_, T>))| {
-            head.prefill(attention.setup(i % all), attention.causal_pairs(i % all), job, threads)
+            let setup = attention.setup(i % all);
+            head.prefill(setup, attention.causal_pairs(setup.of_pairs), job, threads)
         };
         try_all_or_none(&mut self.heads, attention.is_own() || progress::is_watched(), |heads| {
             let non_positive = in_order(threads::map(heads.iter_mut().zip(jobs).enumerate(), of_head));

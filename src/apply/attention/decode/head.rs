@@ -44,14 +44,13 @@ struct Recent<T> {
 }
 
 impl<T: Real> Attention<T> {
-    /// The pairs of a head of keys with exact weights.
-    pub(super) fn causal_pairs(&self, head: usize) -> CausalPairs<'_> {
-        let [_, of_keys] = self.of_pairs(head);
+    /// The pairs of a head of keys with exact weights, which are read so.
+    pub(super) fn causal_pairs(&self, of_pairs: [Reading; 2]) -> CausalPairs<'_> {
         let keys = match &self.exact {
-            KeyChoice::At(rows) => Some((&rows[..], of_keys)),
+            KeyChoice::At(rows) => Some((&rows[..], of_pairs[1])),
             _ => None,
         };
-        CausalPairs { near: self.near(head, true), keys }
+        CausalPairs { near: self.near(of_pairs, true), keys }
     }
 }
 

@@ -172,7 +172,8 @@ impl<T: Real> CausalState<T> {
             let mut rows = Vec::new();
             for (run, heads) in heads.chunks_mut(of_maps).enumerate() {
                 let (first, count) = (part * step + run * of_maps, heads.len());
-                let (setup, pairs) = (attention.setup(first % all), attention.causal_pairs(first % all));
+                let setup = attention.setup(first % all);
+                let pairs = attention.causal_pairs(setup.of_pairs);
                 if let Some(tokens) = tokens {
                     push(setup, pairs, heads, tokens.rows(first..first + count), worker);
                 }

@@ -77,7 +77,7 @@ impl<T: Real> Setup<'_, T> {
         self.near.map(|near| near.window).unwrap_or_default()
     }
 
-    /// The points of queries for exact logits, from those for features; `room` is for such as are others.
+    /// The points of queries for exact logits, from those for features; `room` is for points that differ.
     pub fn points_of_pairs<'b>(&self, points: &'b [T], room: &'b mut Vec<T>) -> &'b [T] {
         let factor = self.of_pairs[0].factor / self.reading.factor;
         if factor == 1.0 {

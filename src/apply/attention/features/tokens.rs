@@ -247,7 +247,7 @@ impl<T: Real> Tokens<T> {
         row.logs.iter_mut().for_each(|log| *log += after);
     }
 
-    /// The features of row `i` by their logarithms, divided by the [scale](finite) of the row, which is returned.
+    /// The features of row `i` by their logarithms, divided by the [scale](finite) of the row. Returns ln of the scale.
     pub fn relative_log_row(
         &mut self,
         setup: Setup<'_, T>,
@@ -256,6 +256,7 @@ impl<T: Real> Tokens<T> {
         scratch: &mut Scratch<T>,
         row: &mut LogRow,
     ) -> f64 {
+        debug_assert!(self.divided.is_empty(), "rows that read are not divided");
         let Precision { scale, is_representable, .. } = self.precision[i];
         let own = finite(scale);
         if is_representable {

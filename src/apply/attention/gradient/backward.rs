@@ -12,7 +12,7 @@ use super::kept_job::KeptJob;
 use super::keys::{KeyPart, KeySums, Summed};
 use super::pairs::pull_pairs;
 use super::residuals::{Parameters, Residuals, add_residuals, residuals};
-use super::roles::{KnownQueries, NewQueries, SUMMARY};
+use super::roles::{KnownQueries, NewQueries, summaries};
 use super::rows::{GradientRows, TokenGradients};
 use super::sink::GradientSink;
 use crate::Real;
@@ -85,8 +85,8 @@ impl<T: Real> Backward<'_, '_, T> {
         threads: usize,
         parameters: &mut Option<&mut Parameters<'_, T>>,
     ) -> Vec<Array2<f64>> {
-        let rows = |queries: &QueryRun<'_, T>| Array2::zeros((queries.len(), SUMMARY));
-        let mut summaries: Vec<Array2<f64>> = self.job.queries.iter().map(rows).collect();
+        let mut summaries: Vec<Array2<f64>> =
+            self.job.queries.iter().map(|queries| summaries(queries.len())).collect();
         let mut after = estimates_after(setup, &self.job, threads);
         let mut others = after.iter_mut().flatten().map(|kept| kept.view_mut());
         let mut own = self.residuals_of_queries(setup.program.width(), parameters);

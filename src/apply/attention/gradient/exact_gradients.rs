@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ndarray::{Array2, ArrayRef, Ix4};
+use ndarray::{ArrayRef, Ix4};
 
 use super::super::input::{Heads, Job, Reading, TokenElement};
 use super::super::pairs::{ExactAttention, KeyBlock, Ring, blocks, check_packed};
@@ -10,7 +10,7 @@ use super::backward::Backward;
 use super::gradients::{Gradients, check_upstream};
 use super::keys::{KeySums, Summed, key_gradients};
 use super::pairs::pull_pairs;
-use super::roles::{NewQueries, SUMMARY};
+use super::roles::{NewQueries, summaries};
 use super::rows::{GradientRows, TokenGradients};
 use crate::Real;
 use crate::error::Result;
@@ -104,7 +104,7 @@ fn pull_back<T: Real>(
     let mut sums = KeySums { of_keys, of_values, fresh: true };
     let key_blocks = blocks(&key_reading, keys.reborrow());
     for ((queries, mut gradients), upstream) in queries.into_iter().zip(of_queries).zip(&upstream) {
-        let mut summaries = Array2::zeros((queries.len(), SUMMARY));
+        let mut summaries = summaries(queries.len());
         let role = NewQueries { upstream: upstream.view(), summaries: summaries.view_mut() };
         let tokens = queries.rows.reborrow();
         let rows = GradientRows { tokens, gradients: gradients.view_mut(), residuals: None };

@@ -112,8 +112,8 @@ impl<T: Real> KeyPart<'_, '_, T> {
         if self.setup.near.is_none() {
             return;
         }
-        let (Window { before, after }, [of_keys, of_queries]) = (self.setup.window(), self.setup.of_pairs);
-        let queries = Neighbours::new((self.setup.window(), of_queries), self.queries, 0);
+        let (Window { before, after }, [reading, read]) = (self.setup.window(), self.setup.of_pairs);
+        let queries = Neighbours::new((self.setup.window(), read), self.queries, 0);
         let visit = |ring: &mut Ring<T>, rows: Range<usize>, see: &mut See<'_, T>| {
             let sees = |i: usize| {
                 let position = rows.start + i;
@@ -125,7 +125,7 @@ impl<T: Real> KeyPart<'_, '_, T> {
             sums.add(|out| {
                 let residuals = residuals.as_mut().map(Residuals::all);
                 let gradients = key_gradients(self.keys.reborrow(), out, residuals);
-                pull_pairs((&of_keys, false), gradients, visit);
+                pull_pairs((&reading, false), gradients, visit);
             });
         });
     }
@@ -137,14 +137,14 @@ impl<T: Real> KeyPart<'_, '_, T> {
         parameters: &mut Option<&mut Parameters<'_, T>>,
     ) {
         let Some(exact) = self.setup.exact.filter(|exact| !exact.rows().is_empty()) else { return };
-        let (rows, tokens, [of_keys, of_queries]) = (exact.rows(), exact.tokens(), self.setup.of_pairs);
-        let queries = Neighbours::new((Window::default(), of_queries), self.queries, 0);
+        let (rows, tokens, [reading, read]) = (exact.rows(), exact.tokens(), self.setup.of_pairs);
+        let queries = Neighbours::new((Window::default(), read), self.queries, 0);
         let mut own =
             [tokens.keys.ncols(), tokens.values.ncols()].map(|dim| Array2::zeros((rows.len(), dim)));
         let mut left = residuals(&tokens.keys, 0, parameters);
         let out = own.each_mut().map(|own| own.view_mut());
         let gradients = key_gradients(tokens.reborrow(), out, left.as_mut().map(Residuals::all));
-        pull_pairs((&of_keys, false), gradients, |ring: &mut Ring<T>, run: Range<usize>, see| {
+        pull_pairs((&reading, false), gradients, |ring: &mut Ring<T>, run: Range<usize>, see| {
             let first = |i: usize| if self.setup.causal { rows[run.start + i] } else { 0 };
             queries.visit(ring, run.len(), &|i| first(i)..usize::MAX, see);
         });
@@ -178,8 +178,8 @@ impl<T: Real> KeySums<'_, T> {
     }
 }
 
-/// Queries as keys that are summed up: with the features φ/N and the values \[g, −g·o\]. Where N would be lost beside a large scale,
-/// values are divided by it.
+/// Queries as keys that are summed up: with the features φ/N and the values \[g, −g·o\]. Values are multiplied by what the scale of φ/N
+/// has lost of N to rounding.
 pub(super) struct Summed<'a, T> {
     queries: QueryRun<'a, T>,
     values: Array2<T>,
@@ -190,14 +190,17 @@ pub(super) struct Summed<'a, T> {
 
 impl<'a, T: Real> Summed<'a, T> {
     pub fn new(queries: QueryRun<'a, T>, upstream: ArrayView2<'_, T>, summaries: &'a Array2<f64>) -> Self {
-        let mut values = Array2::<T>::zeros((upstream.nrows(), upstream.ncols() + 1));
+        let targets = upstream.ncols();
+        let mut values = Array2::<T>::zeros((upstream.nrows(), targets + 1));
+        values.slice_mut(s![.., ..targets]).assign(&upstream);
         let mut mask = Array1::from_elem(upstream.nrows(), false);
         for (i, summary) in summaries.rows().into_iter().enumerate() {
             let Some(GradientTerm { weight, log, .. }) = term_of(summary) else { continue };
-            let (numbers, factor) = (upstream.row(i).into_iter().map(|g| g.widen()), log.exp());
-            let each = values.row_mut(i).into_iter().zip(numbers.chain([weight]));
-            each.for_each(|(own, number)| *own = T::narrow(factor * number));
             mask[i] = true;
+            values[[i, targets]] = T::narrow(weight);
+            if log != 0.0 {
+                values.row_mut(i).mapv_inplace(|v| T::narrow(log.exp() * v.widen()));
+            }
         }
         Summed { queries, values, mask, summaries }
     }

@@ -1,6 +1,6 @@
 //! [`Role`]: what the sums that a token has read say about its gradient, as a query or as a key.
 
-use ndarray::{ArrayView1, ArrayView2, ArrayViewMut2};
+use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2};
 
 use super::super::input::{LogScale, Numbers, SplitRows, Undivided};
 use super::rows::GradientTerm;
@@ -53,6 +53,12 @@ pub(super) struct Keys<'a, T> {
 /// Numbers that keys need of a query, which are those of its term: both parts of the scale, of which the second is ∞ if the query has no
 /// output; the logarithm; and the weight −g·o.
 pub(super) const SUMMARY: usize = 4;
+
+/// Summaries of so many queries, which have no output yet.
+pub(super) fn summaries(count: usize) -> Array2<f64> {
+    let none = summary(None);
+    Array2::from_shape_fn((count, SUMMARY), |(_, k)| none[k])
+}
 
 /// The summary of a query.
 fn summary(term: Option<GradientTerm>) -> [f64; SUMMARY] {
@@ -172,17 +178,17 @@ fn of_query<T: Real, U: Real>(
         true => product(upstream, sums, |sum| sum * inverse),
         false => product(upstream, sums, |sum| sum / normaliser),
     };
-    let (weight, ln) = (-product, normaliser.ln());
-    // Values are multiplied by e^log, which must not take them out of their range.
-    Some(match scale.read.abs() > FAR && -ln < MOST {
-        true => GradientTerm { weight, log: -ln, scale },
-        false => GradientTerm { weight, log: 0.0, scale: LogScale { read: scale.read + ln, ..scale } },
-    })
+    let ln = normaliser.ln();
+    let read = scale.read + ln;
+    // What the sum has lost: half of its last place, or all of ln.
+    let lost = ln - (read - scale.read);
+    let log = if scale.read.abs() > FAR && lost.abs() < MOST { -lost } else { 0.0 };
+    Some(GradientTerm { weight: -product, log, scale: LogScale { read, ..scale } })
 }
 
 /// The largest logarithm beside which ln of a normaliser keeps ten digits.
 const FAR: f64 = 1e6;
-/// The largest logarithm of a factor of values.
+/// The largest logarithm of a factor of values, which must not take them out of their range.
 const MOST: f64 = 30.0;
 
 /// Σ gₖ `divided`(sₖ), in lanes: in a single sum each addition waits for the one before.

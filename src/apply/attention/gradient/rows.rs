@@ -24,7 +24,7 @@ pub(super) struct GradientRows<'a, T> {
 /// The gradient of a row with respect to its features: e^(log − scale) (Σ over targets of coefficient · sum + weight · sum of
 /// features).
 ///
-/// ln of the normaliser that divides the row is a part of `scale`. Where it would lose digits there, −ln of it is `log`.
+/// ln of the normaliser that divides the row is a part of `scale`. Where a large scale has lost digits of it, `log` makes up for them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct GradientTerm {
     pub weight: f64,

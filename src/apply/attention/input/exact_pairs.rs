@@ -215,14 +215,17 @@ impl<T: Real> Attention<T> {
     pub(in super::super) fn of_pairs(&self, head: usize) -> [Reading; 2] {
         let has_pairs = self.exact != KeyChoice::None || !self.window.is_none();
         let inverse = if has_pairs { self.inverse(head) } else { None };
-        inverse.map_or([self.reading; 2], |inverse| self.reading.of_pairs::<T>(inverse))
+        inverse.map_or([self.reading; 2], |inverse| self.reading.of_pairs(inverse))
     }
 
-    /// The neighbours of queries, causally or not, and how the keys of a head are read for exact logits; `None` if there are no
-    /// neighbours.
-    pub(in super::super) fn near(&self, head: usize, causal: bool) -> Option<(Window, Reading)> {
+    /// The neighbours of queries, causally or not, and how keys are read for exact logits; `None` if there are no neighbours.
+    pub(in super::super) fn near(
+        &self,
+        [_, of_keys]: [Reading; 2],
+        causal: bool,
+    ) -> Option<(Window, Reading)> {
         let window = self.window.of(causal);
-        (!window.is_none()).then(|| (window, self.of_pairs(head)[1]))
+        (!window.is_none()).then_some((window, of_keys))
     }
 
     /// Refuses a choice of keys that depends on later tokens.

@@ -30,6 +30,6 @@ pub(super) use self::key_rows::KeyRows;
 pub(super) use self::key_rows::stored::StoredKeyRows;
 pub(super) use self::lengthscale::{estimated_lengthscale, kernel_lengthscale, softmax_lengthscale};
 pub(super) use self::output::{LogScale, Undivided};
-pub(super) use self::reading::Reading;
 pub(crate) use self::reading::TokenScale;
+pub(super) use self::reading::{Reading, either};
 pub(super) use self::shrinkage::SeenValues;

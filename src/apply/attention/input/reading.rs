@@ -30,6 +30,12 @@ impl TokenScale {
     }
 }
 
+/// The factors of two sides: these, or the root of their product for both, if the second is not between 1e-30 and 1e30. Points would
+/// leave the range of `f32`.
+pub(in super::super) fn either([first, second]: [f64; 2], root: f64) -> [f64; 2] {
+    if (1e-30..=1e30).contains(&second) { [first, second] } else { [root; 2] }
+}
+
 /// How queries and keys become the points of a map: x ↦ factor · x, or factor · x/‖x‖.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -50,11 +56,9 @@ impl Reading {
     }
 
     /// How queries and keys are read so that their products are logits, for a lengthscale 1/`inverse`. Queries are read as they are for
-    /// features, unless the factor that keys have then is beyond the range of `T`: both have a root of it then.
-    pub fn of_pairs<T: Real>(&self, inverse: f64) -> [Self; 2] {
-        let whole = self.factor * inverse * inverse;
-        let is_usual = T::narrow(whole).is_normal();
-        let factors = if is_usual { [self.factor, whole] } else { [self.factor * inverse; 2] };
+    /// features, unless keys then have a factor out of [range](either).
+    pub fn of_pairs(&self, inverse: f64) -> [Self; 2] {
+        let factors = either([self.factor, self.factor * inverse * inverse], self.factor * inverse);
         factors.map(|factor| Reading { factor, ..*self })
     }
 

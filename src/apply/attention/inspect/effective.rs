@@ -149,7 +149,8 @@ impl<T: Real> KeyReader<T> {
         i: usize,
         state: &WeightedSums<T>,
     ) -> T {
-        queries.log_row(setup, Side::X, i, &mut self.scratch, &mut self.row);
+        // The number is that of any multiple of the features.
+        let _ = queries.relative_log_row(setup, Side::X, i, &mut self.scratch, &mut self.row);
         T::narrow(state.effective_features(&self.row))
     }
 }

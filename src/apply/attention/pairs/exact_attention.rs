@@ -5,7 +5,8 @@ use std::ops::Range;
 use ndarray::{ArrayRef, ArrayViewMut2, Axis, Ix4};
 
 use super::super::input::{
-    Attended, Heads, Job, KeyRun, NonPositive, QueryRun, Reading, TokenElement, check_output, cuts, in_order,
+    Attended, Heads, Job, KeyRun, NonPositive, QueryRun, Reading, TokenElement, check_output, cuts, either,
+    in_order,
 };
 use super::blocks::{ExactRun, KeyBlock};
 use crate::Real;
@@ -164,9 +165,8 @@ impl ExactAttention {
 
     /// How queries and keys are read. Both take a root of a scale that `f32` does not hold.
     pub(in super::super) fn readings(&self, scale: f64) -> [Reading; 2] {
-        let is_usual = (1e-30..=1e30).contains(&scale);
-        let factors = if is_usual { [scale, 1.0] } else { [scale.sqrt(); 2] };
-        factors.map(|factor| Reading { factor, unit: self.unit })
+        let [of_keys, of_queries] = either([1.0, scale], scale.sqrt());
+        [of_queries, of_keys].map(|factor| Reading { factor, unit: self.unit })
     }
 
     /// Writes the outputs of jobs.

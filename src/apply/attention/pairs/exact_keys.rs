@@ -69,7 +69,7 @@ impl<T: Real> ExactKeys<T> {
     /// The [chosen](KeyChoice::rows) keys of a job.
     pub fn new(choice: &KeyChoice, (reading, inverse): (&Reading, f64), job: &Job<'_, T>) -> Self {
         let mut exact = ExactKeys::default();
-        let (rows, [_, of_keys]) = (choice.rows((reading, inverse), job), reading.of_pairs::<T>(inverse));
+        let (rows, [_, of_keys]) = (choice.rows((reading, inverse), job), reading.of_pairs(inverse));
         exact.take(&rows, &of_keys, job.keys.reborrow(), 0);
         exact
     }

@@ -28,7 +28,7 @@ const KEPT: usize = 16;
 impl<'a, T: Real> Neighbours<'a, T> {
     /// The neighbours of a job's queries, causally or not; `None` if they have none.
     pub fn of_job(attention: &Attention<T>, job: &Job<'a, T>, causal: bool) -> Option<Self> {
-        let near = attention.near(job.head, causal)?;
+        let near = attention.near(attention.of_pairs(job.head), causal)?;
         Some(Neighbours::new(near, job.keys.reborrow(), 0))
     }
 

@@ -52,7 +52,7 @@ impl<T: Real> RidgeStatistics<T> {
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) without rows of positive weight, [`Parameter`](Error::Parameter) if Σ w is no larger than
-    /// rounding errors of removed weights may be or if features and weights have products below 1e-271, which sums do not hold.
+    /// rounding errors of removed weights may be, or if all products of weights and squared features are below 1e-271.
     /// [`Memory`](Error::Memory) if the matrix does not fit in memory.
     #[inline(never)]
     pub fn products(&self) -> Result<Array2<f64>> {
@@ -62,7 +62,8 @@ impl<T: Real> RidgeStatistics<T> {
     /// The mean features Σ w φ / Σ w, D numbers.
     ///
     /// # Errors
-    /// The errors of [`products`](RidgeStatistics::products).
+    /// [`NoData`](Error::NoData) without rows of positive weight, [`Parameter`](Error::Parameter) if Σ w is no larger than rounding
+    /// errors of removed weights may be.
     #[inline(never)]
     pub fn mean_features(&self) -> Result<Array1<f64>> {
         let sums = self.sums();
@@ -72,7 +73,7 @@ impl<T: Real> RidgeStatistics<T> {
     /// The mean of each target, ȳ = Σ w y / Σ w, t numbers.
     ///
     /// # Errors
-    /// The errors of [`products`](RidgeStatistics::products).
+    /// The errors of [`mean_features`](RidgeStatistics::mean_features).
     #[inline(never)]
     pub fn mean_targets(&self) -> Result<Array1<f64>> {
         let (sums, weight) = (self.sums(), Normal::weight_of(self.sums())?);
@@ -95,7 +96,8 @@ impl<T: Real> RidgeStatistics<T> {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`products`](RidgeStatistics::products).
+    /// The errors of [`mean_features`](RidgeStatistics::mean_features), and [`Entry`](Error::Entry) with a target that rounding errors of
+    /// removed rows hide.
     #[inline(never)]
     pub fn target_variances(&self) -> Result<Array1<f64>> {
         let (sums, weight) = (self.sums(), Normal::weight_of(self.sums())?);
@@ -134,6 +136,7 @@ impl<T: Real> RidgeStatistics<T> {
             }
             // Σ w (y − r) φ over a run is at most this.
             let cross = spread * normal.weight.sqrt() * sums.largest_product().sqrt();
+            // Where it is so small, the spread or the largest product is: an error is there.
             if cross < LEAST_SUMMAND
                 && sums.largest_product() > 0.0
                 && let Some(error) = &normal.out_of_range

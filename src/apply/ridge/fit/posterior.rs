@@ -116,7 +116,7 @@ pub struct RidgePosterior<T: Real> {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Prediction<T> {
-    /// The means of f + b, n × t, which are also the means of y.
+    /// The means of f + b, n × t, which are also the means of y. Intervals do not follow changes of them.
     pub mean: Array2<T>,
     /// The variances v of f + b, n × t, without the noise of y.
     pub variance_of_mean: Array2<T>,
@@ -266,7 +266,7 @@ impl<T: Real> RidgePosterior<T> {
     fn predictions(&self, x: Points<'_, T>) -> Result<Prediction<T>> {
         let (exact_mean, targets) = (self.model.scores(x.view())?, self.noise.len());
         let (lambdas, columns) = different(&self.lambdas);
-        let row = targets.saturating_mul(size_of::<T>());
+        let row = targets.saturating_mul(2 * size_of::<T>());
         let row = row.saturating_add(lambdas.len().saturating_mul(size_of::<f64>()));
         check_memory("rows of variances", x.nrows(), row)?;
         let (shifts, outside) = self.rotation.parts_of_mean();

@@ -76,7 +76,8 @@ fn norms_may_be_large() {
 }
 
 /// Coordinates of 10⁸, beside whose squares ln of a normaliser has no digits: of queries, and of no key, all keys or the first. A
-/// query that is so large sees all features of the first frequencies, and one of the others.
+/// query that is so large sees all features of the first frequencies, and one of the others. With second coordinates of ∓50 the
+/// normaliser is e^−100 of the scale.
 #[test]
 fn squared_norms_may_leave_no_digits() {
     let steep = array![[1.0, -1.3], [1.0, -0.4], [1.0, 0.4], [1.0, 1.3]];
@@ -86,10 +87,13 @@ fn squared_norms_may_leave_no_digits() {
     for omega in [steep, frequencies(2, 16, &Orthogonal, 7).rows().into_owned()] {
         let map = Positive.softmax::<f64>(Frequencies::from_rows(omega.clone()).unwrap()).unwrap();
         let attention = Attention::new(map).unwrap();
-        for large in [0, 70, 10] {
-            let mut k = k.clone();
+        for (large, second) in [(0, 0.5), (70, 0.5), (10, 0.5), (70, 50.0)] {
+            let (mut q, mut k) = (q.clone(), k.clone());
             k.slice_mut(s![.., .., ..large, 0]).fill(1e8);
-            k.slice_mut(s![.., .., ..large, 1]).fill(0.5);
+            k.slice_mut(s![.., .., ..large, 1]).fill(second);
+            if second > 1.0 {
+                q.slice_mut(s![.., .., .., 1]).fill(-second);
+            }
             let wide = [&q, &k, &v, &g].map(|x| widened(x, 0, 0));
             for causal in [false, true] {
                 let got = of_head(&backward(&attention, &Heads::new(&q, &k, &v).unwrap(), &g, causal), 0, 0);

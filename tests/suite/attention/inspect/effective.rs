@@ -5,10 +5,10 @@ use crate::attention::oracle::is_near;
 use crate::attention::ways;
 use crate::attention::ways::diagnosed;
 use crate::common::{features, frequencies, tokens};
-use ndarray::{Array1, Array2, Array3, Array4, ArrayView2, s};
+use ndarray::{Array1, Array2, Array3, Array4, ArrayView2, array, s};
 use random_features::apply::attention::{Attended, Attention, ExactAttention, Heads};
 use random_features::compose::{Bases, Hybrid};
-use random_features::frequency::{Independent, Orthogonal};
+use random_features::frequency::{Frequencies, Independent, Orthogonal};
 use random_features::{Features, Hyperbolic, Map, Positive, Real, Side, Trigonometric};
 
 /// Numbers of size `size`, whatever their place.
@@ -109,6 +109,24 @@ fn numbers_are_their_definition() {
 }
 
 /// Large norms: features of a row differ by hundreds of nats, and their scales from token to token too.
+/// With first coordinates of 1 in all frequencies, the first coordinate of a query is a factor of all its features.
+#[test]
+fn squared_norms_may_leave_no_digits() {
+    let omega = array![[1.0, -1.3], [1.0, -0.4], [1.0, 0.4], [1.0, 1.3]];
+    let map = Positive.softmax::<f64>(Frequencies::from_rows(omega).unwrap()).unwrap();
+    let (attention, k) = (Attention::new(map).unwrap(), tokens::<f64>([1, 1, 20, 2], 1.0, 2));
+    for causal in [false, true] {
+        let of = |first: f64| {
+            let mut q = tokens::<f64>([1, 1, 20, 2], 1.0, 1);
+            q.slice_mut(s![.., .., .., 0]).fill(first);
+            let found = diagnosed(&attention, &Heads::new(&q, &k, &k).unwrap(), causal).unwrap();
+            numbers(&found)
+        };
+        let (near, far) = (of(0.0), of(1e8));
+        assert!(near.iter().zip(&far).all(|(a, b)| (a - b).abs() < 1e-6), "{near} {far}");
+    }
+}
+
 #[test]
 fn numbers_survive_large_norms() {
     let (d, m, n) = (6, 40, 70);

@@ -168,7 +168,7 @@ impl<T: Real> Attention<T> {
     /// The pairs that are not estimated, of a sample that is checked.
     fn mask(&self, sample: &TokenSample<'_, T>) -> Result<Mask> {
         let TokenSample { queries, keys, head, causal, .. } = *sample;
-        let (near, inverse) = (self.near(head, causal), self.exact_inverse(head));
+        let (near, inverse) = (self.near(self.of_pairs(head), causal), self.exact_inverse(head));
         if causal {
             self.check_causal()?;
         }
