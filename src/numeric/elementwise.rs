@@ -226,7 +226,7 @@ fn simplex_body<T: Lane, const FMA: bool>(v: &mut [T], stretch: T, shift: T, las
     for chunk in whole {
         zip((&mut sums[..], &chunk[..])).for_each(|(sum, v)| *sum += *v);
     }
-    zip((&mut sums[..], &*rest)).for_each(|(sum, v)| *sum += *v);
+    zip((&mut sums[..], rest)).for_each(|(sum, v)| *sum += *v);
     let sum = sums.into_iter().fold(T::zero(), |a, b| a + b);
     let common = -(shift * sum);
     upper.iter_mut().for_each(|v| *v = stretch.madd::<FMA>(*v, common));

@@ -164,7 +164,7 @@ fn predictions_beyond_the_scalar() {
 fn intervals_of_means_beyond_the_scalar() {
     fn predict<T: Real>() -> Prediction<T> {
         let x = Array2::from_shape_fn((40, 1), |(i, _)| T::narrow(i as f64 / 20.0 - 1.0));
-        let noise = |i: usize| if i % 2 == 0 { 2.5e37 } else { -2.5e37 };
+        let noise = |i: usize| if i.is_multiple_of(2) { 2.5e37 } else { -2.5e37 };
         let y = Array2::from_shape_fn((40, 1), |(i, _)| T::narrow(3e38 * x[[i, 0]].widen() + noise(i)));
         let posterior = statistics(&line(), &x, &y).spectrum().unwrap().posterior(1e-2).unwrap();
         posterior.predict(&arr2(&[[T::narrow(1.16)]])).unwrap()

@@ -221,7 +221,7 @@ fn logits_may_leave_no_digits() {
         };
         let [v, g] = [3, 4].map(|seed| tokens::<T>([1, 1, 9, 3], 1.0, seed));
         for size in sizes {
-            let q = one(&|i: usize| if i % 2 == 0 { size } else { 0.5 * size });
+            let q = one(&|i: usize| if i.is_multiple_of(2) { size } else { 0.5 * size });
             let k = one(&|j: usize| if j % 3 == 1 { 8.0 - 8.0 / size } else { 8.0 });
             let heads = Heads::new(&q, &k, &v).unwrap();
             let wide = [&q, &k, &v, &g].map(|x| widened(x, 0, 0));
