@@ -1,8 +1,6 @@
 //! [`Submatrix`]: some columns of some rows of a matrix.
 
-use std::mem::take;
-
-use super::zip::Sequence;
+use super::zip::{Sequence, Slice};
 use super::{Lane, Vector, zip};
 
 /// Consecutive columns of consecutive rows of a row-major matrix.
@@ -65,8 +63,8 @@ impl<'a, T> Iterator for Rows<'a, T> {
 }
 
 // Unlike `chunks`, which divides to count them, rows need no set-up: there may be only one.
-impl<'a, T> Sequence for Submatrix<&'a [T]> {
-    type Element = &'a [T];
+impl<S: Slice> Sequence for Submatrix<S> {
+    type Element = S;
 
     #[inline(always)]
     fn count(&self) -> usize {
@@ -79,34 +77,9 @@ impl<'a, T> Sequence for Submatrix<&'a [T]> {
     }
 
     #[inline(always)]
-    fn take_first(&mut self) -> Option<&'a [T]> {
+    fn take_first(&mut self) -> Option<S> {
         self.rows = self.rows.checked_sub(1)?;
-        let (row, rest) = self.values.split_at(self.stride.min(self.values.len()));
-        self.values = rest;
-        Some(&row[..self.width])
-    }
-}
-
-impl<'a, T> Sequence for Submatrix<&'a mut [T]> {
-    type Element = &'a mut [T];
-
-    #[inline(always)]
-    fn count(&self) -> usize {
-        self.rows
-    }
-
-    #[inline(always)]
-    fn first(self, count: usize) -> Self {
-        Submatrix { rows: count, ..self }
-    }
-
-    #[inline(always)]
-    fn take_first(&mut self) -> Option<&'a mut [T]> {
-        self.rows = self.rows.checked_sub(1)?;
-        let values = take(&mut self.values);
-        let (row, rest) = values.split_at_mut(self.stride.min(values.len()));
-        self.values = rest;
-        Some(&mut row[..self.width])
+        Some(self.values.take_run(self.stride).first(self.width))
     }
 }
 

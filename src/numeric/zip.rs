@@ -48,6 +48,31 @@ pub(super) trait Sequence: Sized {
     fn take_first(&mut self) -> Option<Self::Element>;
 }
 
+/// A slice, shared or mutable.
+pub(super) trait Slice: Sequence {
+    /// Takes the first `count` elements, or all if there are fewer.
+    fn take_run(&mut self, count: usize) -> Self;
+}
+
+impl<T> Slice for &[T] {
+    #[inline(always)]
+    fn take_run(&mut self, count: usize) -> Self {
+        let (run, rest) = self.split_at(count.min(self.len()));
+        *self = rest;
+        run
+    }
+}
+
+impl<T> Slice for &mut [T] {
+    #[inline(always)]
+    fn take_run(&mut self, count: usize) -> Self {
+        let all = take(self);
+        let (run, rest) = all.split_at_mut(count.min(all.len()));
+        *self = rest;
+        run
+    }
+}
+
 impl<'a, T> Sequence for &'a [T] {
     type Element = &'a T;
 

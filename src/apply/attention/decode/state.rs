@@ -220,7 +220,8 @@ mod stored {
                 && batch.checked_mul(count) == Some(heads.len())
                 && heads.chunk_by(|a, b| a.length() == b.length()).all(|same| same.len() % count == 0);
             let restored = |(i, head): (usize, StoredHead<T>)| {
-                let (setup, i) = (attention.setup(i % count), i % count);
+                let i = i % count;
+                let setup = attention.setup(i);
                 head.restored(setup, attention.causal_pairs(setup.of_pairs), (d_v, attention.shrinkage.of(i)))
             };
             let heads = if whole { heads.into_iter().enumerate().map(restored).collect() } else { None };

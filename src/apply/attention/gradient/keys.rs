@@ -199,7 +199,8 @@ impl<'a, T: Real> Summed<'a, T> {
             mask[i] = true;
             values[[i, targets]] = T::narrow(weight);
             if log != 0.0 {
-                values.row_mut(i).mapv_inplace(|v| T::narrow(log.exp() * v.widen()));
+                let factor = log.exp();
+                values.row_mut(i).mapv_inplace(|v| T::narrow(factor * v.widen()));
             }
         }
         Summed { queries, values, mask, summaries }

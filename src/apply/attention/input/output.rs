@@ -38,6 +38,11 @@ impl LogScale {
         self.own + self.read
     }
 
+    /// The larger of two scales, this one if they are equal.
+    pub fn larger(self, other: Self) -> Self {
+        if other.sum() > self.sum() { other } else { self }
+    }
+
     /// ln of the quotient of this scale and another.
     pub fn minus(self, other: Self) -> f64 {
         (self.own - other.own) + (self.read - other.read)
@@ -80,7 +85,7 @@ impl<U: Real> Undivided<'_, U> {
         let unknown = (self.seen && self.normaliser.is_nan()) || (other.seen && other.normaliser.is_nan());
         let size = |seen: bool, size: LogScale| if seen { size } else { LogScale::NOTHING };
         let (own, their) = (size(self.seen, self.size()), size(other.seen, other.size()));
-        let top = if their.sum() > own.sum() { their } else { own };
+        let top = own.larger(their);
         if unknown || top.sum() == f64::NEG_INFINITY {
             buffer.clear();
             let (scale, value) = if unknown { (LogScale::default(), f64::NAN) } else { (top, 0.0) };

@@ -202,8 +202,7 @@ fn log_features<T: Real>(setup: Setup<'_, T>, side: Side, x: Numbers<'_, T>) -> 
 
 /// e^scale · factor of each term relative to the sum of all; `None` if that is not positive.
 fn shares(terms: &[(LogScale, f64)]) -> Option<Array1<f64>> {
-    let larger = |top: LogScale, scale: LogScale| if scale.sum() > top.sum() { scale } else { top };
-    let top = terms.iter().map(|term| term.0).fold(LogScale::NOTHING, larger);
+    let top = terms.iter().map(|term| term.0).fold(LogScale::NOTHING, LogScale::larger);
     let term = |(scale, factor): &(LogScale, f64)| match *factor == 0.0 {
         true => 0.0,
         false => factor * scale.minus(top).exp(),
