@@ -3,11 +3,11 @@
 /// Compiles functions of a scalar `T` for `f32` and for `f64`: `once!(Map::<T>::gram, Map::<T>::estimate)`.
 ///
 /// Each is `#[inline(never)]`: the compiler then links programs to the copy in this crate, and to all that it calls. It
-/// compiles any other generic function again for each program.
+/// compiles any other generic function again for each program. Without the feature `precompiled` a program compiles what it calls.
 macro_rules! once {
     (for $T:ty: $($function:expr),+) => {
         // No program links to unit tests.
-        #[cfg(not(test))]
+        #[cfg(all(feature = "precompiled", not(test)))]
         const _: () = {
             #[allow(dead_code)]
             type T = $T;
