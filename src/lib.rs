@@ -97,8 +97,8 @@
 //!   `default`, as are `faer` and `rayon`. `npy`, `half`, `sparse` and `arrow` read NumPy files, half precision, sparse rows and
 //!   Arrow columns; `serde` stores; `ndarray-linalg` factorises by a LAPACK. To enable an application changes no result of another.
 //! - With the feature `precompiled`, in `default`, functions are compiled for `f32` and `f64` with the library, so that programs are
-//!   rebuilt in seconds. Without it the library takes less time to build, and each program compiles those that it calls, with
-//!   its own optimisation: for programs that are built once, optimised.
+//!   rebuilt in seconds. Without it the library is built sooner, and each program compiles what it calls. Such a program must be
+//!   optimised itself, or its loops are not.
 //! - What is stored (feature `serde`) is read back to the bit, from every format. In text formats, numbers that some readers
 //!   would round are strings.
 //! - Couplings, kernels, maps and functions are read from the text that they print: `"orthogonal".parse()`. A
